@@ -1,0 +1,108 @@
+/**
+ * Where payloads live that do not fit into a record: blocks in sizes of powers of two, owned by the slot that allocated them.
+ * Owner: allocates, frees. Any other thread: frees, by a list that the owner takes whole.
+ *
+ * The words belong to the slot, not to the thread, and pass to its next thread. The arena keeps what it has grown to.
+ */
+import { cas, exchange, load, peek, poke } from '#atomics';
+import type { Slot } from '#base';
+import {
+  ARENA_CURSOR,
+  ARENA_END,
+  ARENA_FREE,
+  allocate,
+  BLOCK_CLASS,
+  BLOCK_HEADER,
+  BLOCK_NEXT,
+  blockHeader,
+  classOf,
+  NONE,
+  ownerOf,
+  type Region,
+  reach,
+  SLOT_ARENA,
+  SLOT_REMOTE,
+  slotAt,
+} from '#memory';
+
+/** Words of the smallest block, header included: 64 bytes. */
+const SMALLEST_WORDS = 16;
+/** Small blocks are cut from chunks of so many words. Smaller: the region's one counter is hit often; larger: idle slots hold more. */
+const CHUNK_WORDS = 65_536;
+
+/** Bytes between a block's first word and its payload. */
+const HEADER_BYTES: number = BLOCK_HEADER * 4;
+
+/** @thread owner of `slot`. Byte offset of a block with room for `bytes`, or 0 when the region is at its limit. */
+export function allocateBlock(region: Region, slot: Slot, bytes: number): number {
+  const words = Math.ceil((bytes + HEADER_BYTES) / 4);
+  const sizeClass = words <= SMALLEST_WORDS ? 0 : 32 - Math.clz32(Math.ceil(words / SMALLEST_WORDS) - 1);
+  const arena = slotAt(slot) + SLOT_ARENA;
+  const block = takeFree(region, arena, slot, sizeClass) || cut(region, arena, SMALLEST_WORDS << sizeClass);
+  if (block === NONE) return 0;
+  poke(region.m, block + BLOCK_CLASS, blockHeader(slot, sizeClass));
+  return block * 4 + HEADER_BYTES;
+}
+
+/** Gives a block back to its owner, from any thread. */
+export function freeBlock(region: Region, self: Slot, offset: number): void {
+  const block = (offset - HEADER_BYTES) >>> 2;
+  const m = reach(region, block + BLOCK_HEADER);
+  const header = peek(m, block + BLOCK_CLASS); // plain: carried by the edge that brought the payload
+  const owner = slotAt(ownerOf(header));
+  if (ownerOf(header) === self) {
+    pushFree(m, owner + SLOT_ARENA, block, classOf(header));
+    return;
+  }
+  let top = load(m, owner + SLOT_REMOTE);
+  for (;;) {
+    poke(m, block + BLOCK_NEXT, top);
+    const seen = cas(m, owner + SLOT_REMOTE, top, block); // edge arena-1: remote free -> take all
+    if (seen === top) return;
+    top = seen;
+  }
+}
+
+function takeFree(region: Region, arena: number, slot: Slot, sizeClass: number): number {
+  const list = arena + ARENA_FREE + sizeClass;
+  let block = peek(region.m, list);
+  if (block === NONE) {
+    takeRemote(region, arena, slot);
+    block = peek(region.m, list);
+    if (block === NONE) return NONE;
+  }
+  const m = reach(region, block + BLOCK_HEADER);
+  poke(m, list, peek(m, block + BLOCK_NEXT));
+  return block;
+}
+
+function takeRemote(region: Region, arena: number, slot: Slot): void {
+  const remote = slotAt(slot) + SLOT_REMOTE;
+  if (load(region.m, remote) === NONE) return;
+  let block = exchange(region.m, remote, NONE); // edge arena-1: take-all side
+  while (block !== NONE) {
+    const m = reach(region, block + BLOCK_HEADER);
+    const below = peek(m, block + BLOCK_NEXT);
+    pushFree(m, arena, block, classOf(peek(m, block + BLOCK_CLASS)));
+    block = below;
+  }
+}
+
+function pushFree(m: Int32Array, arena: number, block: number, sizeClass: number): void {
+  poke(m, block + BLOCK_NEXT, peek(m, arena + ARENA_FREE + sizeClass));
+  poke(m, arena + ARENA_FREE + sizeClass, block);
+}
+
+function cut(region: Region, arena: number, words: number): number {
+  if (words > CHUNK_WORDS / 4) return allocate(region, words);
+  const cursor = peek(region.m, arena + ARENA_CURSOR);
+  if (cursor + words > peek(region.m, arena + ARENA_END)) {
+    const chunk = allocate(region, CHUNK_WORDS);
+    if (chunk === NONE) return NONE;
+    poke(region.m, arena + ARENA_CURSOR, chunk + words);
+    poke(region.m, arena + ARENA_END, chunk + CHUNK_WORDS);
+    return chunk;
+  }
+  poke(region.m, arena + ARENA_CURSOR, cursor + words);
+  return cursor;
+}

@@ -1,0 +1,27 @@
+/** How a payload is stored: four bits of a record. Pure; any thread. */
+
+export const FORM_UNDEFINED = 0;
+export const FORM_NULL = 1;
+export const FORM_FALSE = 2;
+export const FORM_TRUE = 3;
+/** One float64, little endian. */
+export const FORM_NUMBER = 4;
+/** Text of code units below 256, one byte each. */
+export const FORM_TEXT_1 = 5;
+/** Text as UTF-16 code units, little endian: unlike UTF-8 it keeps lone surrogates. */
+export const FORM_TEXT_2 = 6;
+/** A Uint8Array, raw. */
+export const FORM_BYTES = 7;
+/** The tagged tree of `codec.ts`. */
+export const FORM_PLAIN = 8;
+
+export type Form =
+  | typeof FORM_UNDEFINED
+  | typeof FORM_NULL
+  | typeof FORM_FALSE
+  | typeof FORM_TRUE
+  | typeof FORM_NUMBER
+  | typeof FORM_TEXT_1
+  | typeof FORM_TEXT_2
+  | typeof FORM_BYTES
+  | typeof FORM_PLAIN;

@@ -1,0 +1,6 @@
+/** Values on their way between threads: the codec, the arena, and their place in a record. */
+export * from './arena.ts';
+export * from './decode.ts';
+export * from './encode.ts';
+export * from './form.ts';
+export * from './in-record.ts';

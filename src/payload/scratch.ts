@@ -1,0 +1,61 @@
+/**
+ * Where a value is encoded before it is copied into shared memory, since reading a value may run getters: user code, which
+ * must not run while the library owns anything shared. Private to one thread, one for all its encoding.
+ */
+import { FORM_UNDEFINED, type Form } from './form.ts';
+
+const FIRST_BYTES = 4 * 1024;
+/** What is kept between values. Larger payloads do not live in shared memory, so they are rare: their buffer is dropped. */
+const KEPT_BYTES = 1024 * 1024;
+/** Objects looked up one by one; beyond that a Map is dearer to make but cheaper to ask. */
+export const LINEAR_MAX = 16;
+
+/**
+ * The result of the last `encode`, good until the next `encode` or `release`.
+ * The members below the first four are the encoder's own.
+ */
+export class Scratch {
+  form: Form = FORM_UNDEFINED;
+  /** Of the payload, in bytes. */
+  length = 0;
+  /** The value itself for FORM_NUMBER, which has no bytes in `source`. */
+  number = 0;
+  /** Its first `length` bytes are the payload: our own buffer, or the caller's own array for FORM_BYTES, so that bytes are copied only once. */
+  source: Uint8Array;
+
+  bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  /** Next byte to write. */
+  at = 0;
+  /** Being written: a nested `encode` (a getter that submits work) gets a scratch of its own. */
+  busy = false;
+  /** Keys from the root to the container being written. */
+  readonly path: (string | number)[] = [];
+  depth = 0;
+  /** Objects met so far by number: the first LINEAR_MAX here, all of them in `index` once there are more. */
+  readonly seen: (object | undefined)[] = new Array<object | undefined>(LINEAR_MAX).fill(undefined);
+  count = 0;
+  index: Map<object, number> | undefined = undefined;
+
+  constructor() {
+    this.source = this.bytes;
+  }
+
+  /** The payload has been copied: lets go of the caller's array, and of a buffer that one huge value has made. */
+  release(): void {
+    if (!this.busy && this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.source = this.bytes;
+  }
+
+  /** Makes sure that `n` more bytes fit. */
+  room(n: number): void {
+    if (this.at + n > this.bytes.length) this.grow(n);
+  }
+
+  private grow(n: number): void {
+    let size = this.bytes.length * 2;
+    while (size < this.at + n) size *= 2;
+    const larger = Buffer.allocUnsafeSlow(size);
+    this.bytes.copy(larger, 0, 0, this.at);
+    this.bytes = larger;
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * The life of a slot's thread. The host starts threads and sees them exit; the thread itself says that it is ready or leaves.
+ *
+ *   EMPTY -host-> STARTING -thread-> LIVE -thread-> LEAVING -host, on exit-> EMPTY
+ *                    └───────────────── exit (crash) ───────────────────────┘
+ */
+import { load, store } from '#atomics';
+import type { Slot } from '#base';
+import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_LIFE, setBit, slotAt } from '#memory';
+
+export const VACANT = 0;
+export const STARTING = 1;
+export const LIVE = 2;
+export const LEAVING = 3;
+
+/** Phases of the region: jobs may start, or none may any more. */
+export const RUNNING = 0;
+export const STOPPED = 1;
+
+/** @thread host, before it starts the thread: from here it counts as running. */
+export function toStarting(m: Int32Array, slot: Slot): void {
+  store(m, slotAt(slot) + SLOT_LIFE, STARTING);
+  setBit(m, LIVE_BITS, slot);
+}
+
+/** @thread worker, just before its first claim. */
+export function toLive(m: Int32Array, slot: Slot): void {
+  store(m, slotAt(slot) + SLOT_LIFE, LIVE);
+}
+
+/** @thread worker that holds no job. It no longer counts, so it must look at the sources once more: others relied on it. */
+export function toLeaving(m: Int32Array, slot: Slot): void {
+  store(m, slotAt(slot) + SLOT_LIFE, LEAVING);
+  clearBit(m, LIVE_BITS, slot);
+}
+
+/** @thread host, after the thread's `exit`. Returns what it was. */
+export function toVacant(m: Int32Array, slot: Slot): number {
+  const was = load(m, slotAt(slot) + SLOT_LIFE);
+  store(m, slotAt(slot) + SLOT_LIFE, VACANT);
+  clearBit(m, LIVE_BITS, slot);
+  return was;
+}
+
+/** @thread host. From here no job starts; jobs that run go on. */
+export function stopStarting(m: Int32Array): void {
+  store(m, REGION_PHASE, STOPPED);
+}
+
+export const mayStart = (m: Int32Array): boolean => load(m, REGION_PHASE) === RUNNING;

@@ -1,0 +1,65 @@
+/**
+ * Searching: a worker that ran dry looks for work a little longer before it parks, since waking it takes longer than most
+ * round trips. Worker thread.
+ *
+ * One worker at a time, and only while fewer run than there are processors; a spinning thread would otherwise take time from
+ * one that works. It adapts: what pays off is done for longer, what does not is soon given up.
+ */
+import { load } from '#atomics';
+import { type Region, REGION_PHASE } from '#memory';
+import { endSearch, runningWorkers, startSearch } from './idle.ts';
+import type { WorkerSettings } from './settings.ts';
+import { anySource } from './sources.ts';
+
+/** Longest search, unless `spinUs` says otherwise. Longer: more CPU for nothing; shorter than a submitter's turn-round: useless. */
+const LONGEST_US = 50;
+/** Below this a search is given up: it would miss a job that comes at once. */
+const SHORTEST_US = 5;
+/** Looks between two readings of the clock. */
+const LOOKS = 16;
+
+export class Search {
+  readonly #region: Region;
+  readonly #settings: WorkerSettings;
+  readonly #longestUs: number;
+  #us: number;
+  #found = false;
+
+  constructor(region: Region, settings: WorkerSettings) {
+    this.#region = region;
+    this.#settings = settings;
+    this.#longestUs = settings.spinUs ?? LONGEST_US;
+    this.#us = this.#longestUs;
+  }
+
+  /** Spins for a while if it may. True: there was something a moment ago. */
+  find(): boolean {
+    const { m } = this.#region;
+    if (this.#us < SHORTEST_US || runningWorkers(m) >= this.#settings.parallelism) return false;
+    if (!startSearch(m, this.#settings.slot)) return false;
+    this.#found = this.#look();
+    endSearch(m);
+    this.#us = this.#found ? this.#longestUs : this.#us / 2;
+    return this.#found;
+  }
+
+  #look(): boolean {
+    const until = performance.now() + this.#us / 1000;
+    do {
+      for (let k = 0; k < LOOKS; k++) if (anySource(this.#region)) return true;
+    } while (load(this.#region.m, REGION_PHASE) === 0 && performance.now() < until);
+    return false;
+  }
+
+  /** True once for each search that found something. */
+  succeeded(): boolean {
+    const found = this.#found;
+    this.#found = false;
+    return found;
+  }
+
+  /** The worker was woken after so long: had it searched until then, nobody would have had to wake it. */
+  woke(parkedMs: number): void {
+    if (parkedMs * 1000 < this.#longestUs) this.#us = this.#longestUs;
+  }
+}

@@ -1,0 +1,60 @@
+/** What can be seen of a queue from outside: everything is derived from shared words when it is asked for. Host thread. */
+import { load, peek } from '#atomics';
+import type { Slot } from '#base';
+import { hasBit, IDLE_BITS, REGION_TARGET, type Region, RUN_MAX, SLOT_RUN, SLOT_STARTED, slotAt, slotCount } from '#memory';
+import type { Core } from './core.ts';
+
+/** A moment's picture of a queue. Counts are since the queue was made. */
+export interface Stats {
+  /** Admitted and not started. */
+  readonly queued: number;
+  /** Admitted and not settled. */
+  readonly pending: number;
+  /** Started and not settled. */
+  readonly running: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly workers: {
+    /** Threads that exist, those being started or leaving included. */
+    readonly live: number;
+    /** Threads that have not said yet that they are ready. */
+    readonly starting: number;
+    /** Workers with a running task. */
+    readonly busy: number;
+    /** Workers that wait for work. */
+    readonly parked: number;
+    /** How many should run. */
+    readonly target: number;
+    /** Threads started so far. */
+    readonly started: number;
+  };
+}
+
+export function readStats(core: Core): Stats {
+  const { region, threads } = core;
+  let [starting, busy, parked, running] = [0, 0, 0, 0];
+  for (const { slot, ready } of threads) {
+    const runs = runningJobs(region, slot);
+    if (!ready) starting++;
+    if (runs > 0) busy++;
+    if (hasBit(region.m, IDLE_BITS, slot)) parked++;
+    running += runs;
+  }
+  const workers = { live: threads.count, starting, busy, parked, target: load(region.m, REGION_TARGET), started: threads.started };
+  return { queued: core.size, pending: core.pending, running, completed: core.completed, failed: core.failed, workers };
+}
+
+/** Jobs that a slot's thread runs now. */
+export function runningJobs(region: Region, slot: Slot): number {
+  let runs = 0;
+  for (let k = 0; k < RUN_MAX; k++) if (load(region.m, slotAt(slot) + SLOT_RUN + k) !== 0) runs++;
+  return runs;
+}
+
+/** Jobs started since the queue was made, by the workers' own counts; wraps at 2^32. */
+export function startedJobs(region: Region): number {
+  const slots = slotCount(region.m);
+  let started = 0;
+  for (let slot = 1; slot < slots; slot++) started = (started + peek(region.m, slotAt(slot as Slot) + SLOT_STARTED)) | 0; // a moment's truth
+  return started;
+}

@@ -1,0 +1,44 @@
+/**
+ * What users are told outside their promises: failures of pushed tasks, and events. Host thread.
+ *
+ * Each is told in a microtask of its own, never inside a verb; what a listener throws surfaces as an uncaught exception there and
+ * stops nothing here.
+ */
+import type { EventEmitter } from 'node:events';
+import type { FailedJob } from '#base';
+
+export class Reports {
+  readonly #emitter: EventEmitter;
+  readonly #onError: ((error: unknown, job: FailedJob) => void) | undefined;
+
+  constructor(emitter: EventEmitter, onError: ((error: unknown, job: FailedJob) => void) | undefined) {
+    this.#emitter = emitter;
+    this.#onError = onError;
+  }
+
+  event(name: string, ...args: unknown[]): void {
+    if (this.#emitter.listenerCount(name) > 0) queueMicrotask(() => this.#emitter.emit(name, ...args));
+  }
+
+  /** A failure that no promise tells. With nobody to hear it, it is raised as Node raises an unhandled rejection. */
+  failure(error: unknown, job: FailedJob): void {
+    queueMicrotask(() => {
+      if (!this.#tell(error, job)) throw error;
+    });
+  }
+
+  /** The same for what is told elsewhere too (by a promise, or by the report of `stop`): nothing is raised if nobody listens. */
+  notice(error: unknown, job: FailedJob): void {
+    queueMicrotask(() => this.#tell(error, job));
+  }
+
+  #tell(error: unknown, job: FailedJob): boolean {
+    const listens = this.#emitter.listenerCount('error') > 0;
+    try {
+      this.#onError?.(error, job);
+    } finally {
+      if (listens) this.#emitter.emit('error', error, job);
+    }
+    return listens || this.#onError !== undefined;
+  }
+}

@@ -1,0 +1,5 @@
+/** Records, lanes and the completion stack. */
+export * from './lane.ts';
+export * from './record.ts';
+export * from './records.ts';
+export * from './stack.ts';

@@ -1,0 +1,3 @@
+/** What tests share. */
+export * from './seeded.ts';
+export * from './signals.ts';

@@ -1,0 +1,19 @@
+/** How vitest runs here: one fork at a time, against the compiled package, since a worker cannot start from TypeScript on Node 20. */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/{tidy,unit,regress,stress,types}/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.js'],
+    pool: 'forks',
+    // The tests start worker threads of their own: files side by side would only fight for the same two processors.
+    fileParallelism: false,
+    maxWorkers: 1,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 20_000,
+    // dist is run by Node itself, so that a test and the worker threads it starts see the same files.
+    server: { deps: { external: [/\/dist\//] } },
+    coverage: { provider: 'v8', include: ['dist/**/*.js'], reportsDirectory: 'coverage' },
+  },
+});
