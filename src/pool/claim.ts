@@ -96,11 +96,16 @@ function claimFront(c: Claimer, words: number, most: number): number {
 function claimLanes(c: Claimer, words: number, most: number): number {
   const { region } = c;
   const first = c.rotation;
+  let wrapped = first === 0;
   let from = first;
   for (;;) {
-    let slot = nextBit(region.m, LANE_BITS, words, from);
-    if (slot === -1 && from >= first && first > 0) slot = nextBit(region.m, LANE_BITS, words, (from = 0));
-    if (slot === -1 || (from < first && slot >= first)) return EMPTY;
+    const slot = nextBit(region.m, LANE_BITS, words, from);
+    if (slot === -1 || (wrapped && first > 0 && slot >= first)) {
+      if (wrapped) return EMPTY;
+      wrapped = true;
+      from = 0;
+      continue;
+    }
     const got = claimFrom(c, slotAt(slot) + SLOT_LANE, most);
     if (got !== EMPTY) {
       c.rotation = slot + 1;

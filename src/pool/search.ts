@@ -15,6 +15,11 @@ import { anySource } from './sources.ts';
 const LONGEST_US = 50;
 /** Below this a search is given up: it would miss a job that comes at once. */
 const SHORTEST_US = 5;
+/**
+ * A wake within so many longest searches turns searching on again. Less: two sides that sleep between messages of 60 µs never
+ * find out that neither would have to; more: it is tried in vain more often.
+ */
+const SOON = 2;
 /** Looks between two readings of the clock. */
 const LOOKS = 16;
 
@@ -58,8 +63,8 @@ export class Search {
     return found;
   }
 
-  /** The worker was woken after so long: had it searched until then, nobody would have had to wake it. */
+  /** The worker was woken after so long, of which the wake itself took a good part: searching may pay off again. */
   woke(parkedMs: number): void {
-    if (parkedMs * 1000 < this.#longestUs) this.#us = this.#longestUs;
+    if (parkedMs * 1000 < this.#longestUs * SOON) this.#us = this.#longestUs;
   }
 }

@@ -20,7 +20,7 @@ const DRAIN_JOBS = 64;
 const LONGEST_LOOK_US = 10;
 const SHORTEST_LOOK_US = 1;
 /** A wake that comes so soon after arming would have been saved by looking a little longer. */
-const SOON_MS = 0.05;
+const SOON_MS = 0.1;
 const LOOKS = 32;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
