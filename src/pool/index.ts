@@ -6,7 +6,7 @@ export * from './handlers.ts';
 export * from './idle.ts';
 export * from './life.ts';
 export * from './recover.ts';
-export type { WorkerSettings } from './settings.ts';
+export { READY, type WorkerSettings } from './settings.ts';
 export * from './sources.ts';
 export { TaskHandle } from './task-handle.ts';
 export { WorkerLoop } from './worker.ts';

@@ -17,3 +17,6 @@ export interface WorkerSettings {
   /** Where sequences of new lanes begin; 0 but in tests. */
   readonly firstSequence: Sequence;
 }
+
+/** What a worker posts to the host once it claims: for `warm` and events only, nothing waits for it. */
+export const READY = 'railhead:ready';

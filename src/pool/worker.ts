@@ -62,6 +62,8 @@ export class WorkerLoop {
   #clockIn = 1;
   #clockWas = 0;
   #parkedAt = 0;
+  #idleSince = 0;
+  #tooLarge = false;
   readonly #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(region: Region, settings: WorkerSettings, handlers: Handlers, exit: () => void) {
@@ -85,6 +87,8 @@ export class WorkerLoop {
   }
 
   readonly #onTurn = (): void => {
+    const { maxHeapMb } = this.#settings;
+    if (maxHeapMb > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
     this.#sliceStart = this.#clockWas = performance.now();
     this.#sliceJobs = 0;
     this.#clockEvery = this.#clockIn = 1;
@@ -94,6 +98,7 @@ export class WorkerLoop {
   /** An async task has settled, in a microtask of any turn. */
   readonly #onSettled = (): void => {
     if (this.#waitsFor === FULL || this.#waitsFor === LEAVE) this.#go();
+    else if (this.#waitsFor === 'permit' && this.#runner.inFlight === 0) this.#windIdleClock();
   };
 
   #go(): void {
@@ -163,7 +168,7 @@ export class WorkerLoop {
   #mustLeave(): boolean {
     const { maxJobs } = this.#settings;
     if (maxJobs !== 0 && this.#runner.started >= maxJobs) return true;
-    return this.#runner.spoiled || !mayStart(this.#region.m) || load(this.#region.m, REGION_RECYCLE) !== this.#bornInRecycle;
+    return this.#runner.spoiled || this.#tooLarge || !mayStart(this.#region.m) || load(this.#region.m, REGION_RECYCLE) !== this.#bornInRecycle;
   }
 
   /** Reads the clock every so many jobs: rarely while they are tiny, at each while they are not. */
@@ -188,12 +193,11 @@ export class WorkerLoop {
     void this.#handlers.load(id).then(this.#onTurn);
   }
 
-  /** True: parked. False: something came meanwhile, look again. */
+  /** True: parked, or gone. False: something came meanwhile, look again. */
   #park(): boolean {
-    const { maxIdleMs, maxHeapMb, slot } = this.#settings;
+    const { maxIdleMs, slot } = this.#settings;
     const { m } = this.#region;
-    const tooLarge = maxHeapMb > 0 && getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
-    if ((maxIdleMs === 0 || tooLarge) && this.#runner.inFlight === 0) {
+    if (maxIdleMs === 0 && this.#runner.inFlight === 0) {
       this.#leave();
       return true;
     }
@@ -209,7 +213,7 @@ export class WorkerLoop {
     }
     this.#waitsFor = 'permit';
     this.#parkedAt = performance.now();
-    this.#idleTimer?.refresh();
+    this.#windIdleClock();
     void wait.value.then(this.#onPermit);
     return true;
   }
@@ -221,10 +225,18 @@ export class WorkerLoop {
     this.#onTurn();
   };
 
-  /** The idle clock runs only while parked: parking winds it up. Long times are waited in pieces. */
+  /** The idle clock runs only while nothing at all is done here: parking winds it up, and the end of the last async task. */
+  #windIdleClock(): void {
+    if (this.#runner.inFlight > 0) return;
+    this.#idleSince = performance.now();
+    if (this.#settings.maxIdleMs === 0) this.#onIdleTimer();
+    else this.#idleTimer?.refresh();
+  }
+
+  /** Times beyond a timer's reach are waited in pieces. */
   readonly #onIdleTimer = (): void => {
     if (this.#waitsFor !== 'permit' || this.#runner.inFlight > 0) return;
-    if (performance.now() - this.#parkedAt + 1 < this.#settings.maxIdleMs) this.#idleTimer?.refresh();
+    if (performance.now() - this.#idleSince + 1 < this.#settings.maxIdleMs) this.#idleTimer?.refresh();
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
   };
 

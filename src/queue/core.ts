@@ -60,6 +60,8 @@ export class Core {
   needsDrain = false;
   /** A verb was refused since there last was room. */
   #refused = false;
+  /** Why threads cannot boot, while they cannot. */
+  #bootError: RailheadError | undefined;
   /** Asked after every drain; each says whether it is done. */
   readonly #waiters = new Set<() => boolean>();
 
@@ -292,6 +294,7 @@ export class Core {
   // ---- the threads' listener
 
   onReady({ workerId }: Thread): void {
+    this.#bootError = undefined;
     this.reports.event('workerStart', { workerId });
     this.afterDrain();
   }
@@ -306,6 +309,7 @@ export class Core {
     if (thread.error !== undefined && remains.died.length > 0) this.reports.notice(thread.error, { handler: undefined, workerId: thread.workerId });
     else if (thread.error !== undefined && thread.ready) this.reports.failure(thread.error, { handler: undefined, workerId: thread.workerId });
     this.reports.event('workerExit', { workerId: thread.workerId, exitCode });
+    this.#inbox.expect(); // jobs were settled outside a look: it sees whether any are left to stay alive for
   }
 
   #died({ workerId, error, condemned }: Thread, exitCode: number, handlerId: number): RailheadError {
@@ -319,9 +323,11 @@ export class Core {
   onBootFailure(error: unknown, failures: number): void {
     if (failures < BOOT_FAILURES_MAX) return;
     const message = `No worker could be started, ${failures} times in a row: ${error instanceof Error ? error.message : String(error)}`;
-    this.neverStarted += this.submitter.failQueued(railheadError('E_WORKER_DIED', message, { reason: 'crash', cause: error }));
+    this.#bootError = railheadError('E_WORKER_DIED', message, { reason: 'crash', cause: error });
+    this.neverStarted += this.submitter.failQueued(this.#bootError);
     this.reports.event('crashLoop', { handler: undefined, error });
     this.afterDrain();
+    this.#inbox.expect();
   }
 
   onMayStart(): void {
@@ -352,6 +358,7 @@ export class Core {
     try {
       await this.when(() => {
         if (!this.accepting) throw stopped();
+        if (this.#bootError !== undefined) throw this.#bootError;
         let [ready, starting] = [0, 0];
         for (const thread of this.threads) thread.ready ? ready++ : starting++;
         while (ready + starting < workers && this.threads.start()) starting++;

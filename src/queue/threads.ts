@@ -7,7 +7,7 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import type { ResolvedOptions, Sequence, Slot } from '#base';
 import { HOST, type Region } from '#memory';
-import { LIVE, STARTING, toStarting, toVacant, type WorkerSettings } from '#pool';
+import { LIVE, READY, STARTING, toStarting, toVacant, type WorkerSettings } from '#pool';
 
 export interface Thread {
   readonly worker: Worker;
@@ -97,12 +97,14 @@ export class Threads {
     const thread: Thread = { worker, workerId: this.#started, slot, ready: false, error: undefined, condemned: false };
     this.#bySlot[slot] = thread;
     this.#count++;
-    worker.unref(); // an idle queue must not keep the process alive; outstanding work does, elsewhere
-    worker.on('message', () => this.#onReady(thread));
+    worker.on('message', (message) => {
+      if (message === READY) this.#onReady(thread); // handlers may post messages of their own
+    });
     worker.on('error', (error) => {
       thread.error = error;
     });
     worker.on('exit', (code) => this.#onExit(thread, code));
+    worker.unref(); // after the listeners, which ref it: an idle queue must not keep the process alive; work does, in the inbox
     return true;
   }
 

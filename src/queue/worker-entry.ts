@@ -5,7 +5,7 @@
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads, { parentPort } from 'node:worker_threads';
 import { attachRegion } from '#memory';
-import { Handlers, knownDefinitions, WorkerLoop } from '#pool';
+import { Handlers, knownDefinitions, READY, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData } = workerThreads.workerData as Boot;
@@ -18,7 +18,7 @@ const handlers = new Handlers(region, settings.slot);
 await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
 
 const loop = new WorkerLoop(region, settings, handlers, leave);
-parentPort?.postMessage('ready'); // for `warm` and the events only
+parentPort?.postMessage(READY)
 loop.start();
 
 /** Ends the thread after what it printed has gone out: output travels through the host's event loop. */

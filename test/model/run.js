@@ -48,7 +48,12 @@ const options = {
 };
 const dir = values.dir ? resolve(values.dir) : here;
 const SUFFIX = '.model.js';
-const names = positionals.length > 0 ? positionals : readdirSync(dir).filter((name) => name.endsWith(SUFFIX)).map((name) => name.slice(0, -SUFFIX.length));
+const names =
+  positionals.length > 0
+    ? positionals
+    : readdirSync(dir)
+        .filter((name) => name.endsWith(SUFFIX))
+        .map((name) => name.slice(0, -SUFFIX.length));
 const protocols = names.sort().map((name) => ({ name, file: join(dir, name + SUFFIX) }));
 for (const { name, file } of protocols) {
   if (existsSync(file)) continue;
@@ -62,8 +67,13 @@ if (values.replay !== undefined) {
   const total = { passed: 0, failed: 0 };
   for (const protocol of protocols) {
     console.log(`\n${protocol.name}`);
-    if (!values.faults) add(total, await runLitmuses(protocol, options, console.log));
-    if (!values['no-faults'] && !options.pct) add(total, await runFaults(protocol, options, console.log));
+    try {
+      if (!values.faults) add(total, await runLitmuses(protocol, options, console.log));
+      if (!values['no-faults'] && !options.pct) add(total, await runFaults(protocol, options, console.log));
+    } catch (error) {
+      console.log(`FAIL ${protocol.name} could not be run: ${error.stack}`);
+      total.failed++;
+    }
   }
   console.log(`\n${total.passed} passed, ${total.failed} failed`);
   process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;

@@ -29,7 +29,8 @@ export function check(litmus, sequence, options = {}) {
   const outcomes = new Map();
   const judging = judgeOf(litmus, machine, outcomes);
   let search;
-  if (options.pct) search = byPriorities(machine, { seeds: options.pct, depth: options.depth ?? 3, firstSeed: options.seed, deadline, ...judging });
+  if (options.pct)
+    search = byPriorities(machine, { seeds: options.pct, depth: options.depth ?? 3, firstSeed: options.seed, deadline, ...judging });
   else search = depthFirst(machine, { bound, deadline, reduce: options.reduce, ...judging });
   let failure = null;
   if (search.failed !== null) {

@@ -19,7 +19,15 @@ export const DIE = 5;
 export const END = 6;
 
 const MARKS = ['', 'S', 'W', 'E', 'P', 'X', 'Z'];
-export const WORDS = ['', 'notify with one wake-up stolen', 'woken by nobody', 'timed out', 'stops for ever', 'dies', 'nothing more happens'];
+export const WORDS = [
+  '',
+  'notify with one wake-up stolen',
+  'woken by nobody',
+  'timed out',
+  'stops for ever',
+  'dies',
+  'nothing more happens',
+];
 
 export const choice = (kind, thread) => (kind << 5) | thread;
 export const kindOf = (c) => c >> 5;

@@ -54,7 +54,8 @@ function plant({ name, module, replace: [pattern, text] }, entry) {
   let done = false;
   const edit = (path, original) => {
     if (!paths.includes(path)) return original;
-    const matches = typeof pattern === 'string' ? original.split(pattern).length - 1 : [...original.matchAll(new RegExp(pattern, flags(pattern)))].length;
+    const matches =
+      typeof pattern === 'string' ? original.split(pattern).length - 1 : [...original.matchAll(new RegExp(pattern, flags(pattern)))].length;
     if (matches !== 1) throw new Error(`The fault '${name}' must match exactly once in ${module}; it matches ${matches} times`);
     done = true;
     return typeof pattern === 'string' ? original.split(pattern).join(text) : original.replace(pattern, text);

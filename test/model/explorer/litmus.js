@@ -31,8 +31,9 @@ import { pending, TERMINATE } from './ops.js';
 
 // Shared by all copies of this module in the process: a test runner may hold two.
 const KEY = Symbol.for('railhead.model.declared');
+globalThis[KEY] ??= { litmuses: [], mutants: [] };
 /** @type {{ litmuses: Litmus[], mutants: Mutant[] }} */
-const declared = (globalThis[KEY] ??= { litmuses: [], mutants: [] });
+const declared = globalThis[KEY];
 
 /** Declares a litmus test. @param {string} name @param {Partial<Litmus>} given */
 export function litmus(name, given) {

@@ -6,6 +6,7 @@
  */
 import * as kinds from './choice.js';
 import { Marks } from './marks.js';
+import { offer } from './offer.js';
 import * as ops from './ops.js';
 import { perform } from './perform.js';
 import { Race } from './race.js';
@@ -82,26 +83,7 @@ export class Machine {
 
   /** Fills `choices`, the one that goes on as before first, and returns how many; 0 when the schedule is over. */
   offer() {
-    if (this.ended || this.failure !== null) return 0;
-    this.count = 0;
-    const { last } = this;
-    const goesOn = last >= 0 && this.status[last] === READY;
-    if (goesOn && !this.everyAccess && ops.isPlain(this.op[last])) {
-      this.lastGoesOn = true;
-      this.atRest = false;
-      this.#offerRun(last);
-      this.#offerEnd(last);
-      return this.count;
-    }
-    this.lastGoesOn = goesOn && !this.#spins(last);
-    if (this.lastGoesOn) this.#offerRun(last);
-    for (let t = 0; t < this.n; t++) if (t !== last && this.status[t] === READY && !this.#spins(t)) this.#offerRun(t);
-    // Only spinners are left: they go on, since a bounded spin ends by itself.
-    if (this.count === 0) for (let t = 0; t < this.n; t++) if (this.status[t] === READY) this.#offerRun(t);
-    this.atRest = this.count === 0;
-    for (let t = 0; t < this.n; t++) this.#offerFaults(t);
-    if (this.atRest && this.count > 0 && !this.#isCertain()) this.#add(kinds.END, 0);
-    return this.count;
+    return this.ended || this.failure !== null ? 0 : offer(this);
   }
 
   /** Whether the choice takes the processor from a thread that could go on. Valid after `offer`. */
@@ -158,42 +140,6 @@ export class Machine {
 
   fail(kind, text) {
     this.failure ??= { kind, text };
-  }
-
-  #add(kind, t) {
-    this.choices[this.count++] = kinds.choice(kind, t);
-  }
-
-  #offerRun(t) {
-    this.#add(kinds.RUN, t);
-    if (this.left.steal > 0 && this.op[t] === ops.NOTIFY && this.waiters.count(this.words.of(this.m[t], this.i[t])) > 0) this.#add(kinds.STEAL, t);
-  }
-
-  #offerFaults(t) {
-    if (this.status[t] === BLOCKED) {
-      if (this.left.wake > 0) this.#add(kinds.WAKE, t);
-      if (this.left.expire > 0 || (this.atRest && this.m[t].timed)) this.#add(kinds.EXPIRE, t);
-      if (this.atRest && this.doomed & (1 << t) & ~this.recent) this.#add(kinds.DIE, t);
-    }
-    this.#offerEnd(t);
-  }
-
-  /** A thread that did nothing between two moments may as well have died at the first: so only after a change. */
-  #offerEnd(t) {
-    const bit = 1 << t;
-    if (!(this.recent & bit) || (this.status[t] !== READY && this.status[t] !== BLOCKED)) return;
-    if ((this.canDie | this.doomed) & bit) this.#add(kinds.DIE, t);
-    if (this.canStop & bit && this.status[t] === READY) this.#add(kinds.STOP, t);
-  }
-
-  /** Nobody can run, but time passes: a wait with a time-out ends, a thread told to terminate does. */
-  #isCertain() {
-    for (let t = 0; t < this.n; t++) if (this.status[t] === BLOCKED && (this.m[t].timed || this.doomed & (1 << t))) return true;
-    return false;
-  }
-
-  #spins(t) {
-    return this.idle[t] > this.spinLimit && this.seenVersion[t] === this.version;
   }
 
   #unblock(t, kind) {
@@ -267,7 +213,9 @@ export class Machine {
 
   #threw(t, error) {
     // Only lines of the product and the protocol, as the compiled files have them.
-    const stack = String(error?.stack ?? error).replaceAll(/file:\/\/\S*railhead-model-\w+\/\d+\//g, '').split('\n');
+    const stack = String(error?.stack ?? error)
+      .replaceAll(/file:\/\/\S*railhead-model-\w+\/\d+\//g, '')
+      .split('\n');
     this.fail('threw', `${this.names[t]} threw ${stack.filter((line) => !/\/explorer\/|node:internal|<anonymous>/.test(line)).join('\n')}`);
   }
 

@@ -38,7 +38,8 @@ export class Names {
     if (!ts.isPropertyAccessExpression(callee)) return UNKNOWN;
     const within = ts.isIdentifier(callee.expression) ? this.#checker.getSymbolAtLocation(callee.expression) : undefined;
     const declaration = within?.declarations?.[0];
-    if (declaration && ts.isNamespaceImport(declaration)) return this.#exported(this.#imported(declaration.parent.parent), callee.name.text);
+    if (declaration && ts.isNamespaceImport(declaration))
+      return this.#exported(this.#imported(declaration.parent.parent), callee.name.text);
     return { kind: 'property', name: callee.name.text };
   }
 

@@ -36,10 +36,12 @@ export function render(module, reach, urlOf) {
     const why = reach.refused.get(node);
     if (why !== undefined) return lead + refusal(node, why);
     if (ts.isStringLiteral(node) && isSpecifier(node)) return `${lead}${JSON.stringify(urlOf(imports.get(node.text)))}`;
-    if (ts.isMetaProperty(node) && node.keywordToken === ts.SyntaxKind.ImportKeyword) return `${lead}({ url: ${JSON.stringify(urlOf(null))} })`;
+    if (ts.isMetaProperty(node) && node.keywordToken === ts.SyntaxKind.ImportKeyword)
+      return `${lead}({ url: ${JSON.stringify(urlOf(null))} })`;
     if (isUnit(node)) return lead + (reach.has(node) ? generator(node) : inner(node, null));
     if (ts.isCallExpression(node)) return lead + call(node, within);
-    if (ts.isAwaitExpression(node) && within !== null) return `${lead}(yield* $awaiting(${write(node.expression, within)}, ${siteOf(node, within)}))`;
+    if (ts.isAwaitExpression(node) && within !== null)
+      return `${lead}(yield* $awaiting(${write(node.expression, within)}, ${siteOf(node, within)}))`;
     return lead + inner(node, within);
   };
 
@@ -103,7 +105,8 @@ function whyNot(node) {
   if (ts.isGetAccessor(node) || ts.isSetAccessor(node)) return 'an accessor reaches the seam';
   if (ts.isConstructorDeclaration(node)) return 'a constructor reaches the seam';
   if (node.asteriskToken) return 'a generator of the product reaches the seam';
-  if (find(node.body, (part) => ts.isForOfStatement(part) && part.awaitModifier !== undefined)) return 'it reaches the seam and has `for await`';
+  if (find(node.body, (part) => ts.isForOfStatement(part) && part.awaitModifier !== undefined))
+    return 'it reaches the seam and has `for await`';
   return null;
 }
 

@@ -8,9 +8,17 @@ export const titleOf = (litmus, sequence) => (sequence === undefined ? litmus.na
 /** @param {import('./check.js').Checked} checked @param {{ pct?: number }} options */
 export function summary(litmus, sequence, checked, options) {
   const { schedules, cut, exhausted, bound, elapsedMs, outcomes, failure } = checked;
-  const how = options.pct ? 'by priorities' : exhausted ? `bound ${bound} exhausted` : failure ? `bound ${bound}` : `bound ${bound} NOT exhausted`;
+  const how = options.pct
+    ? 'by priorities'
+    : exhausted
+      ? `bound ${bound} exhausted`
+      : failure
+        ? `bound ${bound}`
+        : `bound ${bound} NOT exhausted`;
   const also = cut > 0 ? ` and ${count(cut)} cut short` : '';
-  const lines = [`${failure ? 'FAIL' : 'ok  '} ${titleOf(litmus, sequence)}: ${count(schedules)} schedules${also}, ${how}, ${(elapsedMs / 1000).toFixed(1)} s`];
+  const lines = [
+    `${failure ? 'FAIL' : 'ok  '} ${titleOf(litmus, sequence)}: ${count(schedules)} schedules${also}, ${how}, ${(elapsedMs / 1000).toFixed(1)} s`,
+  ];
   for (const [text, n] of outcomes) lines.push(`       ${count(n).padStart(9)}  ${quote(text)}`);
   return lines.join('\n');
 }
@@ -36,4 +44,3 @@ export function printReplay(litmus, sequence, options, choices, print) {
   print(`results: ${JSON.stringify(machine.results())}`);
   return right;
 }
-

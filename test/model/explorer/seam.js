@@ -1,10 +1,10 @@
 /** What rewritten code calls besides the seam itself: for values that are known to be a model thread's affair only when met. */
 import { AWAIT, pending } from './ops.js';
 
-const Generator = Object.getPrototypeOf(function* () {}).prototype;
+const GENERATOR = Object.getPrototypeOf(function* () {}).prototype;
 
 /** Whether a rewritten function was called and has yet to run. */
-export const isRunning = (value) => typeof value === 'object' && value !== null && Generator.isPrototypeOf(value);
+export const isRunning = (value) => typeof value === 'object' && value !== null && Object.prototype.isPrototypeOf.call(GENERATOR, value);
 
 /** The value of a call of which only running it tells whether it reaches the seam. */
 export function* run(value) {

@@ -62,4 +62,3 @@ function waiting(step) {
   if (typeof step.value === 'string') return step.value;
   return step.value.async ? 'waits' : step.value.value;
 }
-
