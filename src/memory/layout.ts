@@ -27,7 +27,7 @@ export const REGION_SLOTS: WordIndex = at(2);
 export const REGION_MAX: WordIndex = at(3);
 /** First word that nobody has taken: the bump allocator of slabs, rings and chunks. */
 export const REGION_TOP: WordIndex = at(1 * LINE);
-/** RUNNING, or STOPPED: no job may start any more. */
+/** RUNNING, ENDING or STOPPED: see `pool/life.ts`. */
 export const REGION_PHASE: WordIndex = at(2 * LINE);
 /** How many workers should run now; the host writes it. */
 export const REGION_TARGET: WordIndex = at(2 * LINE + 1);

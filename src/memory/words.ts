@@ -3,7 +3,7 @@
  *
  *   state of a record   generation (28) | state (4)             RECORD_STATE
  *   entry of a ring     record number (24) | generation (8)     ring slots, SLOT_ENTRIES, SLOT_RUN
- *   meta of a record    submitter (12) | flags (4) | form (4)   RECORD_META
+ *   meta of a record    attempt (8) | submitter (12) | flags (4) | form (4)   RECORD_META
  *   batch of a worker   epoch (16) | next (8) | count (8)       SLOT_BATCH
  *   header of a block   owner (12) | size class (8)             BLOCK_CLASS
  *
@@ -33,6 +33,8 @@ export const isCurrent = (entry: Entry, stateWord: number): boolean => ((entry ^
 const FORM_BITS = 4;
 const FORM_MASK: number = (1 << FORM_BITS) - 1;
 const SUBMITTER_SHIFT = 8;
+const SUBMITTER_MASK = 0xfff;
+const ATTEMPT_SHIFT = 20;
 /** The submitter wants the value; without it a worker does not even encode it. */
 export const WANTS_RESULT: number = 1 << FORM_BITS;
 /** The payload is an error in wire form. */
@@ -43,7 +45,10 @@ export const IN_BLOCK: number = 4 << FORM_BITS;
 export const CRASH_LOOP: number = 8 << FORM_BITS;
 export const metaFor = (submitter: Slot, flags: number, form: number): number => (submitter << SUBMITTER_SHIFT) | flags | form;
 export const formOf = (meta: number): number => meta & FORM_MASK;
-export const submitterOf = (meta: number): Slot => (meta >>> SUBMITTER_SHIFT) as Slot;
+export const submitterOf = (meta: number): Slot => ((meta >>> SUBMITTER_SHIFT) & SUBMITTER_MASK) as Slot;
+/** Runs before this one: 0 at first. */
+export const attemptOf = (meta: number): number => meta >>> ATTEMPT_SHIFT;
+export const withAttempt = (meta: number, attempt: number): number => (meta & ~(-1 << ATTEMPT_SHIFT)) | (attempt << ATTEMPT_SHIFT);
 
 /** ## Batch of a worker */
 const COUNT_BITS = 8;

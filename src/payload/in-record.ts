@@ -24,9 +24,12 @@ import { decode } from './decode.ts';
 import { FORM_NUMBER, FORM_UNDEFINED, type Form } from './form.ts';
 import type { Scratch } from './scratch.ts';
 
-/** @thread submitter. Writes what is in `scratch` as the argument. False: the region is at its limit, and nothing was taken. */
-export function putArgument(region: Region, self: Slot, at: number, scratch: Scratch, flags: number): boolean {
-  const block = put(region, self, at, scratch);
+/**
+ * @thread submitter. Writes what is in `scratch` as the argument. `keep`: in a block whatever its size, so that it outlives the
+ * result, which is written into the record. False: the region is at its limit, and nothing was taken.
+ */
+export function putArgument(region: Region, self: Slot, at: number, scratch: Scratch, flags: number, keep: boolean): boolean {
+  const block = put(region, self, at, scratch, keep ? 0 : INLINE_BYTES);
   if (block < 0) return false;
   poke(region.m, at + RECORD_META, metaFor(self, block > 0 ? flags | IN_BLOCK : flags, scratch.form));
   poke(region.m, at + RECORD_BLOCK, block);
@@ -38,8 +41,8 @@ export function putArgument(region: Region, self: Slot, at: number, scratch: Scr
  * wire form. At the region's limit the job fails with NO_ROOM instead, which needs no room.
  */
 export function putResult(region: Region, self: Slot, at: number, scratch: Scratch, flags: number): void {
-  const submitter = submitterOf(peek(region.m, at + RECORD_META));
-  const block = put(region, self, at, scratch);
+  const submitter = submitterOf(peek(region.m, at + RECORD_META)); // the attempt is not kept: only the argument's meta has it
+  const block = put(region, self, at, scratch, INLINE_BYTES);
   if (block < 0) {
     poke(region.m, at + RECORD_META, metaFor(submitter, FAILED, FORM_UNDEFINED));
     poke(region.m, at + RECORD_LENGTH, NO_ROOM);
@@ -54,19 +57,13 @@ const NO_ROOM = -1;
 export const foundNoRoom = (region: Region, at: number): boolean => peek(region.m, at + RECORD_LENGTH) === NO_ROOM;
 
 /** Byte offset of the block used, 0 when inline, -1 when none could be had. */
-function put(region: Region, self: Slot, at: number, scratch: Scratch): number {
+function put(region: Region, self: Slot, at: number, scratch: Scratch, inlineMax: number): number {
   poke(region.m, at + RECORD_LENGTH, scratch.length);
-  if (scratch.form === FORM_NUMBER) {
-    region.f64[(at + RECORD_INLINE) >> 1] = scratch.number;
-    return 0;
-  }
-  if (scratch.length <= INLINE_BYTES) {
-    copy(region, (at + RECORD_INLINE) * 4, scratch);
-    return 0;
-  }
-  const block = allocateBlock(region, self, scratch.length);
-  if (block === 0) return -1;
-  copy(region, block, scratch);
+  const block = scratch.length <= inlineMax ? 0 : allocateBlock(region, self, scratch.length);
+  if (block === 0 && scratch.length > inlineMax) return -1;
+  const to = block === 0 ? (at + RECORD_INLINE) * 4 : block;
+  if (scratch.form === FORM_NUMBER) region.f64[to >> 3] = scratch.number;
+  else copy(region, to, scratch);
   return block;
 }
 
@@ -93,11 +90,10 @@ export function getResult(region: Region, at: number): unknown {
 
 function get(region: Region, at: number, meta: number, block: number): unknown {
   const form = formOf(meta) as Form;
-  if (form === FORM_NUMBER) return region.f64[(at + RECORD_INLINE) >> 1];
+  const from = block === 0 ? (at + RECORD_INLINE) * 4 : block;
   const length = peek(region.m, at + RECORD_LENGTH);
-  if (block === 0) return decode(form, region.bytes, (at + RECORD_INLINE) * 4, length);
-  reach(region, (block + length + 3) >>> 2);
-  return decode(form, region.bytes, block, length);
+  if (block !== 0) reach(region, (block + length + 3) >>> 2);
+  return form === FORM_NUMBER ? region.f64[from >> 3] : decode(form, region.bytes, from, length);
 }
 
 /** @thread submitter, for a settled job whose result has been read, or is not wanted. */

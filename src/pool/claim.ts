@@ -142,22 +142,26 @@ export function giveBack(c: Claimer, inHand: Entry): boolean {
   const front = slot + SLOT_FRONT;
   if (peek(region.m, front + LANE_LAST) === NONE && !openLane(region, front, FRONT_CAPACITY, c.firstSequence)) return false;
   const entries: Entry[] = inHand === NO_ENTRY ? [] : [inHand];
-  takeBatch(region.m, slot, entries);
+  takeBatch(region.m, c.slot, entries);
   if (entries.length === 0) return true;
   if (!publishRun(region, front, entries)) return false; // still announced
   markFront(region.m, c.slot);
   return true;
 }
 
-/** Takes the unstarted rest of a worker's batch. All or nothing: whoever wins the exchange owns every entry (I2). */
-function takeBatch(m: Int32Array, slot: number, into: Entry[]): void {
+/**
+ * Takes the unstarted rest of a worker's batch, from any thread. All or nothing: whoever wins the exchange owns every entry (I2),
+ * and publishes it in a lane of its own.
+ */
+export function takeBatch(m: Int32Array, slot: Slot, into: Entry[]): void {
+  const at = slotAt(slot);
   for (;;) {
-    const batch = load(m, slot + SLOT_BATCH);
+    const batch = load(m, at + SLOT_BATCH);
     const left = batchLeft(batch);
     if (left === 0) return;
     const had = into.length;
-    for (let k = batchNext(batch); k < batchCount(batch); k++) into.push(glance(m, slot + SLOT_ENTRIES + k) as Entry);
-    if (cas(m, slot + SLOT_BATCH, batch, newBatch(batch, 0)) === batch) return;
+    for (let k = batchNext(batch); k < batchCount(batch); k++) into.push(glance(m, at + SLOT_ENTRIES + k) as Entry);
+    if (cas(m, at + SLOT_BATCH, batch, newBatch(batch, 0)) === batch) return;
     into.length = had;
   }
 }

@@ -1,12 +1,14 @@
 /** Workers: parking, claiming, running; and the repair after one has died. */
+export type { ToHost, ToWorker } from './channel.ts';
 export * from './claim.ts';
 export * from './definition.ts';
+export * from './doom.ts';
 export * from './guard.ts';
 export * from './handlers.ts';
 export * from './idle.ts';
 export * from './life.ts';
 export * from './recover.ts';
-export { READY, type WorkerSettings } from './settings.ts';
+export type { WorkerSettings } from './settings.ts';
 export * from './sources.ts';
 export { TaskHandle } from './task-handle.ts';
 export { WorkerLoop } from './worker.ts';

@@ -13,9 +13,10 @@ export const STARTING = 1;
 export const LIVE = 2;
 export const LEAVING = 3;
 
-/** Phases of the region: jobs may start, or none may any more. */
+/** Phases of the region: jobs may start; they may, but should come to an end; none may start any more. */
 export const RUNNING = 0;
-export const STOPPED = 1;
+export const ENDING = 1;
+export const STOPPED = 2;
 
 /** @thread host, before it starts the thread: from here it counts as running. */
 export function toStarting(m: Int32Array, slot: Slot): void {
@@ -42,9 +43,14 @@ export function toVacant(m: Int32Array, slot: Slot): number {
   return was;
 }
 
+/** @thread host. From here `task.aborted` is true for all. */
+export function announceEnd(m: Int32Array): void {
+  store(m, REGION_PHASE, ENDING);
+}
+
 /** @thread host. From here no job starts; jobs that run go on. */
 export function stopStarting(m: Int32Array): void {
   store(m, REGION_PHASE, STOPPED);
 }
 
-export const mayStart = (m: Int32Array): boolean => load(m, REGION_PHASE) === RUNNING;
+export const mayStart = (m: Int32Array): boolean => load(m, REGION_PHASE) !== STOPPED;

@@ -24,12 +24,14 @@ import {
   SLOT_RUN,
   slotAt,
 } from '#memory';
-import { isIn, SETTLED, STARTED, toRequeued } from '#ring';
+import { ABANDONED, isIn, SETTLED, STARTED, toRequeued } from '#ring';
 import { OPEN } from './guard.ts';
 
 export interface Remains {
   /** Jobs that ran on the thread and died with it. */
   readonly died: RecordNumber[];
+  /** Jobs that ran on it and had been given up before. */
+  readonly abandoned: RecordNumber[];
   /** Jobs that it had settled and not yet handed over. */
   readonly settled: RecordNumber[];
   /** Fresh entries of jobs that it had claimed and not started: to be published ahead of newer ones, in this order. */
@@ -42,13 +44,14 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
   clearBit(m, IDLE_BITS, slot);
   cas(m, REGION_SEARCHER, slot, 0);
   store(m, at + SLOT_GUARD, OPEN);
-  const remains: Remains = { died: [], settled: [], requeued: [] };
+  const remains: Remains = { died: [], abandoned: [], settled: [], requeued: [] };
   for (let k = 0; k < RUN_MAX; k++) {
     const entry = peek(m, at + SLOT_RUN + k) as Entry;
     poke(m, at + SLOT_RUN + k, 0);
     if (entry === 0) continue;
     const record = recordAt(region, recordOf(entry));
     if (isIn(region.m, record, entry, STARTED)) remains.died.push(recordOf(entry));
+    else if (isIn(region.m, record, entry, ABANDONED)) remains.abandoned.push(recordOf(entry));
     else if (isIn(region.m, record, entry, SETTLED)) remains.settled.push(recordOf(entry));
     else requeue(region, entry, remains);
   }

@@ -21,7 +21,7 @@ import {
   WANTS_RESULT,
 } from '#memory';
 import { encode, getArgument, NotPlain, putResult, Scratch } from '#payload';
-import { complete, isIn, QUEUED, toSettled, toStarted } from '#ring';
+import { ABANDONED, complete, isIn, QUEUED, toSettled, toStarted } from '#ring';
 import { enterLibrary, leaveLibrary } from './guard.ts';
 import { explain, type Handlers, isLoaded, type Loaded, type NotLoaded } from './handlers.ts';
 import type { WorkerSettings } from './settings.ts';
@@ -42,6 +42,8 @@ export class Runner {
   /** Free places of the run list, as a stack. */
   readonly #places: number[];
   readonly #startedBefore: number;
+  /** Handles of jobs under way, by place; only where the handler wanted one. */
+  readonly #handles: (TaskHandle | undefined)[];
 
   /** Jobs started by this thread. */
   started = 0;
@@ -58,6 +60,7 @@ export class Runner {
     this.#onSettled = onSettled;
     this.#at = slotAt(settings.slot);
     this.#places = Array.from({ length: settings.tasksPerWorker }, (_, k) => settings.tasksPerWorker - 1 - k);
+    this.#handles = new Array<TaskHandle | undefined>(settings.tasksPerWorker).fill(undefined);
     this.#startedBefore = peek(region.m, this.#at + SLOT_STARTED); // counts go on over the slot's threads
   }
 
@@ -80,12 +83,12 @@ export class Runner {
     }
     this.started++;
     poke(m, this.#at + SLOT_STARTED, this.#startedBefore + this.started);
-    if (isLoaded(handler)) this.#call(handler, record, at, place);
+    if (isLoaded(handler)) this.#call(handler, entry, record, at, place);
     else this.#refuse(handler, record, at, place);
     return DONE;
   }
 
-  #call(handler: Loaded, record: RecordNumber, at: number, place: number): void {
+  #call(handler: Loaded, entry: Entry, record: RecordNumber, at: number, place: number): void {
     let ok = true;
     let result: unknown;
     try {
@@ -93,9 +96,11 @@ export class Runner {
     } catch (thrown) {
       return this.#fail(thrown, record, at, place, 0); // no memory for the value in this thread
     }
+    const handle = handler.wantsTask ? new TaskHandle(this.#region, entry, this.#settings.workerId) : undefined;
+    if (handle !== undefined) this.#handles[place] = handle;
     leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
     try {
-      result = handler.run(result, handler.wantsTask ? new TaskHandle(this.#settings.workerId) : undefined);
+      result = handler.run(result, handle);
       if (isThenable(result)) {
         this.#await(handler, Promise.resolve(result), record, at, place);
         enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
@@ -163,7 +168,29 @@ export class Runner {
     this.#clear(place); // after the hand-over: until then the host would have to make up for it
   }
 
+  /** The submitter has given up on a running job. */
+  abort(entry: Entry, reason: unknown): void {
+    for (let place = 0; place < this.#handles.length; place++) {
+      if (peek(this.#region.m, this.#at + SLOT_RUN + place) === entry) this.#handles[place]?.abort(reason);
+    }
+  }
+
+  /** Whether a job under way was given up: then its thread may be ended, and nothing new should be on it. */
+  isHeld(): boolean {
+    const { m } = this.#region;
+    for (let place = 0; place < this.#handles.length; place++) {
+      const entry = peek(m, this.#at + SLOT_RUN + place) as Entry;
+      if (entry !== 0 && isIn(m, recordAt(this.#region, recordOf(entry)), entry, ABANDONED)) return true;
+    }
+    return false;
+  }
+
   #clear(place: number): void {
+    const handle = this.#handles[place];
+    if (handle !== undefined) {
+      handle.settle();
+      this.#handles[place] = undefined;
+    }
     store(this.#region.m, this.#at + SLOT_RUN + place, 0);
     this.#places.push(place);
   }

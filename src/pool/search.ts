@@ -5,9 +5,9 @@
  * One worker at a time, and only while fewer run than there are processors; a spinning thread would otherwise take time from
  * one that works. It adapts: what pays off is done for longer, what does not is soon given up.
  */
-import { load } from '#atomics';
-import { type Region, REGION_PHASE } from '#memory';
+import type { Region } from '#memory';
 import { endSearch, runningWorkers, startSearch } from './idle.ts';
+import { mayStart } from './life.ts';
 import type { WorkerSettings } from './settings.ts';
 import { anySource } from './sources.ts';
 
@@ -52,7 +52,7 @@ export class Search {
     const until = performance.now() + this.#us / 1000;
     do {
       for (let k = 0; k < LOOKS; k++) if (anySource(this.#region)) return true;
-    } while (load(this.#region.m, REGION_PHASE) === 0 && performance.now() < until);
+    } while (mayStart(this.#region.m) && performance.now() < until);
     return false;
   }
 

@@ -10,6 +10,7 @@ export interface WorkerSettings {
   readonly maxJobs: number;
   readonly maxHeapMb: number;
   readonly maxPayloadBytes: number;
+  readonly graceMs: number;
   readonly tasksPerWorker: number;
   readonly parallelism: number;
   /** Undefined: adaptive. */
@@ -17,6 +18,3 @@ export interface WorkerSettings {
   /** Where sequences of new lanes begin; 0 but in tests. */
   readonly firstSequence: Sequence;
 }
-
-/** What a worker posts to the host once it claims: for `warm` and events only, nothing waits for it. */
-export const READY = 'railhead:ready';

@@ -12,7 +12,7 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { load, waitAsync } from '#atomics';
-import { assert } from '#base';
+import { assert, type Entry } from '#base';
 import { HOST, type Region, REGION_RECYCLE, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
 import { wake } from '#ring';
 import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from './claim.ts';
@@ -86,6 +86,18 @@ export class WorkerLoop {
     this.#onTurn();
   }
 
+  /** @see ToWorker */
+  abort(entry: Entry, reason: unknown): void {
+    this.#runner.abort(entry, reason);
+  }
+
+  /** An error was thrown outside any handler's own promise: what runs may finish within `graceMs`, nothing new begins. */
+  spoil(): void {
+    this.#runner.spoiled = true;
+    setTimeout(() => process.exit(1), Math.min(this.#settings.graceMs, LONGEST_TIMER_MS));
+    this.#onPermit(); // if it is parked; else it will see by itself
+  }
+
   readonly #onTurn = (): void => {
     const { maxHeapMb } = this.#settings;
     if (maxHeapMb > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
@@ -139,7 +151,7 @@ export class WorkerLoop {
   #claimAndRun(): number {
     const region = this.#region;
     for (;;) {
-      if (this.#runner.inFlight >= this.#settings.tasksPerWorker) return FULL;
+      if (this.#runner.inFlight > 0 && (this.#runner.inFlight >= this.#settings.tasksPerWorker || this.#runner.isHeld())) return FULL;
       if (this.#mustLeave()) return LEAVE;
       if (this.#sliceIsOver()) return TURN;
       let entry = takeNext(region.m, this.#at);
@@ -219,6 +231,7 @@ export class WorkerLoop {
   }
 
   readonly #onPermit = (): void => {
+    if (this.#waitsFor !== 'permit') return; // it has left, or goes on already
     withdrawIdle(this.#region.m, this.#settings.slot); // still ours if this wake was a late one
     this.#search.woke(performance.now() - this.#parkedAt);
     this.#turned = false;

@@ -19,12 +19,15 @@ import {
 import { createRegion, REGION_RECYCLE, REGION_TARGET, type Region, recordOf } from '#memory';
 import { anySource, ENOUGH, recoverSlot, START_ONE, unparkHottest, wakeFor } from '#pool';
 import { type Defined, Definitions } from './definitions.ts';
+import { abortError, Endings } from './endings.ts';
 import { startedJobs } from './gauges.ts';
 import { Inbox } from './inbox.ts';
 import { refuseNotYet, refuseNotYetOfRun } from './not-yet.ts';
 import { Reports } from './reports.ts';
-import { type Job, SUBMITTED, Submitter } from './submitter.ts';
-import { BOOT_FAILURES_MAX, type Thread, Threads } from './threads.ts';
+import { Job, SUBMITTED, type Watch } from './job.ts';
+import { Submitter } from './submitter.ts';
+import { BOOT_FAILURES_MAX, slotsFor, type Thread, Threads } from './threads.ts';
+import { holdProcess } from './timers.ts';
 
 /** For tests: small rings and records, and sequences that begin near a wrap. */
 export interface Internals {
@@ -40,6 +43,7 @@ export class Core {
   readonly threads: Threads;
   readonly reports: Reports;
   readonly submitter: Submitter;
+  readonly endings: Endings;
   readonly #definitions: Definitions;
   readonly #inbox: Inbox;
   readonly #target: number;
@@ -55,8 +59,6 @@ export class Core {
   admitted = 0;
   completed = 0;
   failed = 0;
-  /** Jobs that were failed before they started. */
-  neverStarted = 0;
   needsDrain = false;
   /** A verb was refused since there last was room. */
   #refused = false;
@@ -71,12 +73,14 @@ export class Core {
     const firstSequence = ((internals.firstSequence ?? 0) | 0) as Sequence;
     const processors = options.parallelism ?? parallelism();
     this.#target = Math.min(options.concurrency, processors);
-    this.region = createRegion(options.concurrency + 1, internals.maxRegionBytes);
+    this.region = createRegion(slotsFor(options.concurrency), internals.maxRegionBytes);
     store(this.region.m, REGION_TARGET, this.#target);
     this.reports = new Reports(emitter, options.onError);
     this.submitter = new Submitter(this.region, { ...internals, firstSequence, maxPayloadBytes: options.maxPayloadBytes }, this);
     this.#definitions = new Definitions(this.region, options.allowFunctions, () => this.submitter.handlersInUse());
     this.threads = new Threads(this.region, options, processors, firstSequence, this);
+    const tasksPerWorker = options.tasksPerWorker === 'auto' ? 64 : options.tasksPerWorker;
+    this.endings = new Endings(this.region, { ...options, tasksPerWorker }, this.submitter, this.threads, () => this.#onEnded());
     this.#inbox = new Inbox(this.region, this);
   }
 
@@ -90,9 +94,15 @@ export class Core {
   run(given: unknown, value: unknown, options: RunOptions | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const defined = this.define(given); // what is thrown here rejects the promise
-      if (options !== undefined) refuseNotYetOfRun(readRunOptions(options));
-      this.#admit(defined, value, { resolve, reject });
+      this.#admit(defined, value, new Job(true, resolve, reject, options === undefined ? undefined : this.#watchFor(options)));
     });
+  }
+
+  #watchFor(options: RunOptions): Watch | undefined {
+    const read = readRunOptions(options);
+    refuseNotYetOfRun(read);
+    if (read.signal?.aborted) throw abortError(read.signal.reason);
+    return this.endings.watchFor(read);
   }
 
   push(given: unknown, value: unknown): boolean {
@@ -140,7 +150,7 @@ export class Core {
     return whole && this.#publishRun(entries, SUBMITTED);
   }
 
-  #tryAdmit(defined: Defined, value: unknown, job: Job): boolean {
+  #tryAdmit(defined: Defined, value: unknown, job: Job | undefined): boolean {
     if (!this.accepting || (job !== undefined && !this.#hasRoom(1))) return false;
     const entry = this.#prepare(defined, value, job);
     if (entry === FULL || entry === REFUSED) return false;
@@ -152,11 +162,12 @@ export class Core {
     return false;
   }
 
-  #admit(defined: Defined, value: unknown, job: Job): void {
+  #admit(defined: Defined, value: unknown, job: Job | undefined): void {
     this.#mayAdmit();
     const entry = this.submitter.prepare(defined, value, job);
     try {
-      this.#mayAdmit(); // a getter of the value may have called a verb
+      this.#mayAdmit(); // a getter of the value may have called a verb, or aborted the signal
+      if (job?.watch?.signal?.aborted) throw abortError(job.watch.signal.reason);
       if (!this.submitter.publish(entry)) throw noMemory();
     } catch (error) {
       this.#takeBack([entry]);
@@ -171,7 +182,7 @@ export class Core {
   }
 
   /** An entry to publish, or why there is none. What cannot be sent is reported here. */
-  #prepare(defined: Defined, value: unknown, job: Job): Entry | typeof FULL | typeof REFUSED {
+  #prepare(defined: Defined, value: unknown, job: Job | undefined): Entry | typeof FULL | typeof REFUSED {
     try {
       return this.submitter.prepare(defined, value, job);
     } catch (error) {
@@ -185,7 +196,7 @@ export class Core {
     for (const entry of entries) this.submitter.takeBack(recordOf(entry));
   }
 
-  #publishRun(entries: readonly Entry[], job: Job): boolean {
+  #publishRun(entries: readonly Entry[], job: Job | undefined): boolean {
     if (entries.length === 0) return true;
     if (!this.submitter.publishRun(entries)) {
       this.#takeBack(entries);
@@ -205,7 +216,8 @@ export class Core {
     return false;
   }
 
-  #published(jobs: number, job: Job): void {
+  #published(jobs: number, job: Job | undefined): void {
+    if (job?.watch !== undefined || this.options.timeoutMs > 0) this.endings.admit(job, jobs);
     this.pending += jobs;
     this.admitted += jobs;
     if (job !== undefined) this.bounded += jobs;
@@ -274,11 +286,15 @@ export class Core {
 
   // ---- the submitter's listener
 
-  onSettled(job: Job, failed: boolean): void {
-    this.pending--;
-    if (job !== undefined) this.bounded--;
+  onOutcome(failed: boolean): void {
     if (failed) this.failed++;
     else this.completed++;
+  }
+
+  onReleased(job: Job | undefined): void {
+    this.pending--;
+    if (job?.bounded) this.bounded--;
+    if (job?.watch !== undefined || this.options.timeoutMs > 0) this.endings.release(job);
   }
 
   onFailure(error: unknown, handlerId: number): void {
@@ -303,20 +319,27 @@ export class Core {
     this.drain(Number.POSITIVE_INFINITY); // first: what it handed over is settled and no concern of recovery
     const remains = recoverSlot(this.region, thread.slot);
     for (const record of remains.settled) this.submitter.settle(record);
-    for (const record of remains.died) this.submitter.fail(record, this.cutting ? stopped() : this.#died(thread, exitCode, this.submitter.handlerOf(record)));
-    if (this.cutting) this.cut += remains.died.length;
-    this.submitter.publishAhead(remains.requeued);
-    if (thread.error !== undefined && remains.died.length > 0) this.reports.notice(thread.error, { handler: undefined, workerId: thread.workerId });
-    else if (thread.error !== undefined && thread.ready) this.reports.failure(thread.error, { handler: undefined, workerId: thread.workerId });
+    for (const record of remains.abandoned) this.submitter.fail(record, undefined);
+    this.submitter.publishAhead(remains.requeued); // before those that run again: they are older than none of these
+    for (const record of remains.died) this.#die(thread, exitCode, record);
     this.reports.event('workerExit', { workerId: thread.workerId, exitCode });
     this.#inbox.expect(); // jobs were settled outside a look: it sees whether any are left to stay alive for
   }
 
-  #died({ workerId, error, condemned }: Thread, exitCode: number, handlerId: number): RailheadError {
-    const oom = (error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
-    const reason: DeathReason = oom ? 'oom' : error !== undefined ? 'crash' : condemned ? 'terminated' : 'exit';
-    const message = `Worker ${workerId} ended with exit code ${exitCode} (${reason}) while it ran a task of handler \`${this.#definitions.nameOf(handlerId)}\``;
-    return railheadError('E_WORKER_DIED', message, { exitCode, reason, ...(error === undefined ? {} : { cause: error }) });
+  onUncaught({ error, workerId }: Thread): void {
+    this.reports.failure(error, { handler: undefined, workerId });
+  }
+
+  /** A job that ran on a thread when it ended: it may run again if it asked for that. */
+  #die(thread: Thread, exitCode: number, record: RecordNumber): void {
+    const watch = this.submitter.jobOf(record)?.watch;
+    const error = this.cutting ? cutShort() : deathOf(thread, exitCode, this.handlerNameOf(record), watch);
+    if (watch !== undefined && !this.cutting) {
+      watch.attempts++;
+      watch.firstDeath ??= error;
+      if (watch.retriesLeft-- > 0) return this.submitter.retry(record, watch);
+    }
+    if (this.submitter.fail(record, error) && this.cutting) this.cut++;
   }
 
   /** Threads cannot even boot: what waits would wait for ever. */
@@ -324,9 +347,16 @@ export class Core {
     if (failures < BOOT_FAILURES_MAX) return;
     const message = `No worker could be started, ${failures} times in a row: ${error instanceof Error ? error.message : String(error)}`;
     this.#bootError = railheadError('E_WORKER_DIED', message, { reason: 'crash', cause: error });
-    this.neverStarted += this.submitter.failQueued(this.#bootError);
+    this.submitter.failQueued(this.#bootError);
     this.reports.event('crashLoop', { handler: undefined, error });
     this.afterDrain();
+    this.#inbox.expect();
+  }
+
+  /** Jobs were ended, or given back, outside a look. */
+  #onEnded(): void {
+    this.afterDrain();
+    this.beforeSleep();
     this.#inbox.expect();
   }
 
@@ -339,7 +369,7 @@ export class Core {
 
   /** Jobs admitted and not started. Derived: started ones are counted by the workers. */
   get size(): number {
-    return Math.max(0, (this.admitted - this.neverStarted - startedJobs(this.region)) | 0);
+    return Math.max(0, (this.admitted + this.submitter.retried - this.submitter.neverStarted - startedJobs(this.region)) | 0);
   }
 
   /** Every worker retires after its present task. */
@@ -354,7 +384,7 @@ export class Core {
 
   /** Starts threads, whatever the target, until `workers` are ready. */
   async warm(workers: number): Promise<void> {
-    const hold = setInterval(() => {}, 2 ** 30); // threads do not keep the process alive
+    const letGo = holdProcess(); // threads do not keep it alive
     try {
       await this.when(() => {
         if (!this.accepting) throw stopped();
@@ -365,15 +395,13 @@ export class Core {
         return ready >= workers;
       });
     } finally {
-      clearInterval(hold);
+      letGo();
     }
   }
 
   /** Fails all that has not started, or all that is left. Only while cutting. */
   cutQueued(error: RailheadError): void {
-    const failed = this.submitter.failQueued(error);
-    this.neverStarted += failed;
-    this.cut += failed;
+    this.cut += this.submitter.failQueued(error);
     this.afterDrain();
   }
 
@@ -386,7 +414,8 @@ export class Core {
     return this.#definitions.nameOf(this.submitter.handlerOf(record));
   }
 
-  closeInbox(): void {
+  close(): void {
+    this.endings.close();
     this.#inbox.close();
   }
 }
@@ -395,5 +424,20 @@ export class Core {
 const FULL = 'full';
 const REFUSED = 'refused';
 
+function deathOf({ workerId, error, condemned, condemnedFor }: Thread, exitCode: number, handler: string, watch: Watch | undefined): RailheadError {
+  if (condemnedFor !== 0) {
+    const message = `Worker ${workerId} had to be ended because of another task, while it also ran this one of handler \`${handler}\``;
+    return railheadError('E_WORKER_TERMINATED', message, { retryable: true });
+  }
+  const oom = (error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const reason: DeathReason = oom ? 'oom' : error !== undefined ? 'crash' : condemned ? 'terminated' : 'exit';
+  const times = watch !== undefined && watch.attempts > 0 ? `, the last of ${watch.attempts + 1} attempts` : '';
+  const message = `Worker ${workerId} ended with exit code ${exitCode} (${reason}) while it ran a task of handler \`${handler}\`${times}`;
+  const cause = watch?.firstDeath ?? error;
+  return railheadError('E_WORKER_DIED', message, { exitCode, reason, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** What a task that `stop` cut rejects with. */
+export const cutShort = (): RailheadError => railheadError('E_QUEUE_STOPPED', 'The queue was stopped before the task had settled');
 export const stopped = (): RailheadError => railheadError('E_QUEUE_STOPPED', 'The queue is stopped and admits no more work');
 const noMemory = (): RailheadError => railheadError('E_QUEUE_FULL', 'The queue is full: no shared memory is left for a larger ring');

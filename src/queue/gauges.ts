@@ -1,7 +1,8 @@
 /** What can be seen of a queue from outside: everything is derived from shared words when it is asked for. Host thread. */
 import { load, peek } from '#atomics';
 import type { Slot } from '#base';
-import { hasBit, IDLE_BITS, REGION_TARGET, type Region, RUN_MAX, SLOT_RUN, SLOT_STARTED, slotAt, slotCount } from '#memory';
+import { hasBit, IDLE_BITS, REGION_TARGET, type Region, SLOT_STARTED, slotAt, slotCount } from '#memory';
+import { runningEntries } from '#pool';
 import type { Core } from './core.ts';
 
 /** A moment's picture of a queue. Counts are since the queue was made. */
@@ -14,9 +15,13 @@ export interface Stats {
   readonly running: number;
   readonly completed: number;
   readonly failed: number;
+  /** Of the failed ones, those ended by a signal. */
+  readonly aborted: number;
   readonly workers: {
-    /** Threads that exist, those being started or leaving included. */
+    /** Threads that may claim, those being started or leaving included: never more than `concurrency`. */
     readonly live: number;
+    /** Threads that are being ended. */
+    readonly condemned: number;
     /** Threads that have not said yet that they are ready. */
     readonly starting: number;
     /** Workers with a running task. */
@@ -34,21 +39,14 @@ export function readStats(core: Core): Stats {
   const { region, threads } = core;
   let [starting, busy, parked, running] = [0, 0, 0, 0];
   for (const { slot, ready } of threads) {
-    const runs = runningJobs(region, slot);
+    const runs = runningEntries(region.m, slot).length;
     if (!ready) starting++;
     if (runs > 0) busy++;
     if (hasBit(region.m, IDLE_BITS, slot)) parked++;
     running += runs;
   }
-  const workers = { live: threads.count, starting, busy, parked, target: load(region.m, REGION_TARGET), started: threads.started };
-  return { queued: core.size, pending: core.pending, running, completed: core.completed, failed: core.failed, workers };
-}
-
-/** Jobs that a slot's thread runs now. */
-export function runningJobs(region: Region, slot: Slot): number {
-  let runs = 0;
-  for (let k = 0; k < RUN_MAX; k++) if (load(region.m, slotAt(slot) + SLOT_RUN + k) !== 0) runs++;
-  return runs;
+  const workers = { live: threads.live, condemned: threads.condemned, starting, busy, parked, target: load(region.m, REGION_TARGET), started: threads.started };
+  return { queued: core.size, pending: core.pending, running, completed: core.completed, failed: core.failed, aborted: core.endings.aborted, workers };
 }
 
 /** Jobs started since the queue was made, by the workers' own counts; wraps at 2^32. */

@@ -8,12 +8,12 @@
  * after their `exit`. A thread inside an uninterruptible native call cannot be ended: it is named, and what it may write later
  * nobody reads.
  */
-import { load } from '#atomics';
-import type { Entry, ResolvedStopOptions } from '#base';
-import { RUN_MAX, recordOf, SLOT_RUN, slotAt } from '#memory';
-import { stopStarting } from '#pool';
-import { type Core, stopped } from './core.ts';
+import type { ResolvedStopOptions } from '#base';
+import { recordOf } from '#memory';
+import { runningEntries, stopStarting } from '#pool';
+import { type Core, cutShort } from './core.ts';
 import type { Thread } from './threads.ts';
+import { holdProcess, waitLong } from './timers.ts';
 
 /** What `stop` found and did. */
 export interface StopReport {
@@ -30,7 +30,6 @@ export interface StopReport {
 /** How long threads that are ended may take, and what each adds: 250 ms and 2 ms a worker are promised (P5), less the rest of it. */
 const END_MS = 200;
 const END_MS_EACH = 2;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Stopping {
   readonly report: Promise<StopReport>;
@@ -67,7 +66,8 @@ export class Stopping {
 
   async #run(): Promise<StopReport> {
     const core = this.#core;
-    const hold = setInterval(() => {}, LONGEST_TIMER_MS); // threads do not keep the process alive, and their ends are awaited
+    const letGo = holdProcess(); // threads do not keep it alive, and their ends are awaited
+    const forgetSignals = waitLong(this.#timeoutMs - Math.min(core.options.graceMs, this.#timeoutMs / 2), () => core.endings.signalAll(cutShort()));
     const drained = await this.#within(core.when(() => core.pending === 0), this.#leftMs());
     core.cutting = !drained;
     stopStarting(core.region.m);
@@ -75,15 +75,16 @@ export class Stopping {
     if (drained) await this.#close();
     else await this.#cut();
     const stuck = [...core.threads].map((thread) => this.#describe(thread));
-    core.closeInbox();
-    clearInterval(hold);
+    core.close();
+    forgetSignals();
+    letGo();
     return { completed: core.completed, failed: core.failed - core.cut, cut: core.cut, stuck };
   }
 
   /** All is settled: workers leave by themselves, those that never got to claim are ended. */
   async #close(): Promise<void> {
     const core = this.#core;
-    for (const thread of core.threads) if (!thread.ready) end(thread);
+    for (const thread of core.threads) if (!thread.ready) core.threads.condemn(thread);
     core.wakeAll();
     await this.#within(this.#gone(), Math.min(this.#leftMs(), core.options.graceMs));
     await this.#endAll();
@@ -92,7 +93,7 @@ export class Stopping {
   async #cut(): Promise<void> {
     const core = this.#core;
     core.drain(Number.POSITIVE_INFINITY);
-    const error = stopped();
+    const error = cutShort();
     core.cutQueued(error);
     await this.#endAll();
     core.cutRest(error); // what stuck threads run, if any: their promises settle now
@@ -100,7 +101,7 @@ export class Stopping {
 
   async #endAll(): Promise<void> {
     const { threads } = this.#core;
-    for (const thread of threads) end(thread);
+    for (const thread of threads) threads.condemn(thread);
     await this.#within(this.#gone(), END_MS + END_MS_EACH * threads.count, false);
   }
 
@@ -112,36 +113,22 @@ export class Stopping {
     return Math.max(0, this.#timeoutMs - (performance.now() - this.#from));
   }
 
-  /** Whether it came to pass in time, and before anybody asked to cut. Times beyond a timer's reach are waited in pieces. */
+  /** Whether it came to pass in time, and before anybody asked to cut. */
   async #within(event: Promise<void>, ms: number, unlessCut = true): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const given = performance.now();
+    let forget = (): void => {};
     const late = new Promise<boolean>((resolve) => {
-      const wait = (): void => {
-        const left = ms - (performance.now() - given);
-        if (left <= 0) resolve(false);
-        else timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER_MS));
-      };
       if (unlessCut) this.#cutNow = () => resolve(false);
       if (unlessCut && this.#cutAsked) resolve(false);
-      wait();
+      forget = waitLong(ms, () => resolve(false));
     });
     const came = await Promise.race([event.then(() => true), late]);
-    clearTimeout(timer);
+    forget();
     return came;
   }
 
   #describe({ workerId, slot }: Thread): StopReport['stuck'][number] {
-    let handler = 'unknown';
-    for (let k = 0; k < RUN_MAX; k++) {
-      const entry = load(this.#core.region.m, slotAt(slot) + SLOT_RUN + k) as Entry;
-      if (entry !== 0) handler = this.#core.handlerNameOf(recordOf(entry));
-    }
+    const entry = runningEntries(this.#core.region.m, slot)[0];
+    const handler = entry === undefined ? 'unknown' : this.#core.handlerNameOf(recordOf(entry));
     return { workerId, handler, sinceMs: Math.round(performance.now() - this.#from) };
   }
-}
-
-function end(thread: Thread): void {
-  thread.condemned = true;
-  void thread.worker.terminate();
 }

@@ -15,6 +15,7 @@ import {
   NO_RECORD,
   NONE,
   RECORD_HANDLER,
+  RECORD_LENGTH,
   RECORD_META,
   RECORD_STATE,
   type Region,
@@ -25,29 +26,23 @@ import {
   slotAt,
   stateOf,
   WANTS_RESULT,
+  withAttempt,
 } from '#memory';
 import { encode, foundNoRoom, freeBlocks, getResult, NotPlain, putArgument, Scratch } from '#payload';
 import { markFront } from '#pool';
-import { FREE, nextCompleted, openLane, publish, publishRun, Records, takeCompleted, toFree, toQueued, toStarted } from '#ring';
+import { CANCELLED, FREE, nextCompleted, openLane, publish, publishRun, Records, TOO_LATE, takeCompleted, toEnded, toFree, toQueued, toRetried, toStarted } from '#ring';
 import type { Defined } from './definitions.ts';
+import { Job, SUBMITTED, type Watch } from './job.ts';
 
-/** The two ends of a promise that `run` gave. */
-export interface Settle {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
-/**
- * What the host remembers of an unsettled job: how to settle its promise, that it counts against `maxPending`, or nothing at
- * all for a pushed one, of which there may be millions.
- */
-export type Job = Settle | typeof SUBMITTED | undefined;
-export const SUBMITTED = 'submitted';
-
-/** What is told of each settled job. `failed` is not told of promises: those reject. */
-export interface SettledListener {
-  onSettled(job: Job, failed: boolean): void;
+/** What the composer is told of jobs. */
+export interface SubmitterListener {
+  /** A job has its outcome: its promise is settled, once. */
+  onOutcome(failed: boolean): void;
+  /** A failure that no promise tells. */
   onFailure(error: unknown, handlerId: number): void;
   onCrashLoop(handlerId: number, error: unknown): void;
+  /** Record and payload are free again; for an abandoned job that is later than its outcome. */
+  onReleased(job: Job | undefined): void;
 }
 
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
@@ -62,19 +57,22 @@ export interface SubmitterOptions {
 
 export class Submitter {
   readonly #region: Region;
-  readonly #listener: SettledListener;
+  readonly #listener: SubmitterListener;
   readonly #maxPayloadBytes: number;
   readonly #records: Records;
   readonly #scratch: Scratch = new Scratch();
   readonly #slot: number = slotAt(HOST);
   /** By record number. */
-  readonly #jobs: Job[] = [];
+  readonly #jobs: (Job | undefined)[] = [];
   /** Settled records taken from the stack and not yet looked at: the oldest. */
   #taken: RecordNumber = NO_RECORD;
   #highestRecord = 0;
+  /** Jobs that got their outcome without a start, and starts that were repeated. */
+  neverStarted = 0;
+  retried = 0;
   readonly #firstSequence: Sequence;
 
-  constructor(region: Region, options: SubmitterOptions, listener: SettledListener) {
+  constructor(region: Region, options: SubmitterOptions, listener: SubmitterListener) {
     this.#region = region;
     this.#listener = listener;
     this.#maxPayloadBytes = options.maxPayloadBytes;
@@ -88,7 +86,7 @@ export class Submitter {
    * Writes a job and does not publish it yet. Reading the value runs its getters, and they may call any verb.
    * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled or no memory is left.
    */
-  prepare(defined: Defined, value: unknown, job: Job): Entry {
+  prepare(defined: Defined, value: unknown, job: Job | undefined): Entry {
     const scratch = this.#scratch;
     try {
       encode(value, scratch);
@@ -100,7 +98,8 @@ export class Submitter {
     const record = this.#records.take();
     if (record === NO_RECORD) throw noRecord();
     const at = recordAt(region, record);
-    if (!putArgument(region, HOST, at, scratch, job === undefined || job === SUBMITTED ? 0 : WANTS_RESULT)) {
+    const retries = job?.watch?.retriesLeft ?? 0;
+    if (!putArgument(region, HOST, at, scratch, job?.resolve === undefined ? 0 : WANTS_RESULT, retries > 0)) {
       this.#records.give(record);
       throw noMemory(defined, scratch.length);
     }
@@ -108,12 +107,20 @@ export class Submitter {
     poke(region.m, at + RECORD_HANDLER, defined.id);
     if (record > this.#highestRecord) this.#highestRecord = record;
     if (job !== undefined) this.#remember(record, job);
+    if (job?.watch !== undefined) this.#noteArgument(record, at, job, job.watch);
     return toQueued(region.m, at, record);
   }
 
   #remember(record: RecordNumber, job: Job): void {
     while (this.#jobs.length <= record) this.#jobs.push(undefined); // stays a dense array
     this.#jobs[record] = job;
+  }
+
+  /** A retry restores what a result may have overwritten. */
+  #noteArgument(record: RecordNumber, at: number, job: Job, watch: Watch): void {
+    const { m } = this.#region;
+    job.record = record;
+    watch.argument = { meta: peek(m, at + RECORD_META), length: peek(m, at + RECORD_LENGTH) };
   }
 
   /** Makes a prepared job visible. False: the region is at its limit; take the job back. */
@@ -137,7 +144,11 @@ export class Submitter {
 
   /** Undoes `prepare` for a job that was never published. */
   takeBack(record: RecordNumber): void {
-    this.#release(record, recordAt(this.#region, record), false);
+    const at = recordAt(this.#region, record);
+    freeBlocks(this.#region, HOST, at, false);
+    if (record < this.#jobs.length) this.#jobs[record] = undefined;
+    toFree(this.#region.m, at);
+    this.#records.give(record);
   }
 
   /**
@@ -158,51 +169,89 @@ export class Submitter {
     return this.#taken !== NO_RECORD;
   }
 
-  /** Settles one job whose record is SETTLED. */
+  /** Settles one job whose record is SETTLED; of an abandoned one only the record comes back. */
   settle(record: RecordNumber, at: number = recordAt(this.#region, record)): void {
     const meta = peek(this.#region.m, at + RECORD_META);
     const handlerId = peek(this.#region.m, at + RECORD_HANDLER);
-    const failed = (meta & FAILED) !== 0;
-    const job = this.#jobs[record];
+    const job = this.jobOf(record);
+    if (job?.abandoned) return this.#release(record, at, true);
+    let failed = (meta & FAILED) !== 0;
     let value: unknown;
-    let readError: unknown;
-    if (failed || (job !== undefined && job !== SUBMITTED)) {
+    if (failed || job?.resolve !== undefined) {
       try {
         value = getResult(this.#region, at);
         if (failed) value = foundNoRoom(this.#region, at) ? noRoomForResult() : fromWire(value as ErrorWire);
       } catch (thrown) {
-        readError = thrown; // no memory for the value in this thread
+        failed = true;
+        value = thrown; // no memory for the value in this thread
       }
     }
     this.#release(record, at, true);
-    if (readError !== undefined) this.#finish(job, true, readError, handlerId);
-    else this.#finish(job, failed, value, handlerId);
+    this.#finish(job, failed, value, handlerId);
     if ((meta & CRASH_LOOP) !== 0) this.#listener.onCrashLoop(handlerId, value);
   }
 
-  /** Fails a job that no worker will settle any more: it died with its thread, or is cut. */
-  fail(record: RecordNumber, error: unknown): void {
+  /** Fails a job that no worker will settle any more: it died with its thread, or is cut. False: it had its outcome already. */
+  fail(record: RecordNumber, error: unknown): boolean {
     const at = recordAt(this.#region, record);
-    const job = this.#jobs[record];
+    const job = this.jobOf(record);
     const handlerId = peek(this.#region.m, at + RECORD_HANDLER);
     this.#release(record, at, false);
+    if (job?.abandoned) return false;
     this.#finish(job, true, error, handlerId);
+    return true;
   }
 
-  #finish(job: Job, failed: boolean, value: unknown, handlerId: number): void {
-    if (job === undefined || job === SUBMITTED) {
+  /** Ends a job now, wherever it is; one that runs keeps its record until its worker is done with it. What it was. */
+  end(record: RecordNumber, error: unknown): ReturnType<typeof toEnded> {
+    const at = recordAt(this.#region, record);
+    const job = this.jobOf(record);
+    if (job?.abandoned) return TOO_LATE;
+    const handlerId = peek(this.#region.m, at + RECORD_HANDLER);
+    const was = toEnded(this.#region.m, at);
+    if (was === TOO_LATE) return was;
+    if (was === CANCELLED) {
+      this.neverStarted++;
+      this.#release(record, at, false);
+    } else {
+      const abandoned = job === undefined || job === SUBMITTED ? new Job(job !== undefined) : job; // those have nothing of their own
+      abandoned.abandoned = true;
+      this.#remember(record, abandoned);
+    }
+    this.#finish(job, true, error, handlerId);
+    return was;
+  }
+
+  /** Publishes again a job that died with its thread. */
+  retry(record: RecordNumber, { argument, attempts }: Watch): void {
+    const { m } = this.#region;
+    const at = recordAt(this.#region, record);
+    poke(m, at + RECORD_META, withAttempt(argument.meta, attempts));
+    poke(m, at + RECORD_LENGTH, argument.length);
+    this.retried++;
+    this.publishAhead([toRetried(m, at, record)]);
+  }
+
+  #finish(job: Job | undefined, failed: boolean, value: unknown, handlerId: number): void {
+    this.#listener.onOutcome(failed);
+    if (job?.resolve === undefined) {
       if (failed) this.#listener.onFailure(value, handlerId);
-    } else if (failed) job.reject(value);
+    } else if (failed) job.reject?.(value);
     else job.resolve(value);
-    this.#listener.onSettled(job, failed);
   }
 
   /** Blocks first, then the record: from here another job may use it. */
   #release(record: RecordNumber, at: number, settled: boolean): void {
+    const job = this.jobOf(record);
     freeBlocks(this.#region, HOST, at, settled);
-    if (record < this.#jobs.length) this.#jobs[record] = undefined;
-    toFree(this.#region.m, at);
+    if (job !== undefined) this.#jobs[record] = undefined;
+    if (stateOf(load(this.#region.m, at + RECORD_STATE)) !== FREE) toFree(this.#region.m, at); // a cancelled one is already
     this.#records.give(record);
+    this.#listener.onReleased(job);
+  }
+
+  jobOf(record: RecordNumber): Job | undefined {
+    return record < this.#jobs.length ? this.#jobs[record] : undefined;
   }
 
   /** Fails every job that has not started. Returns how many. Their entries in the rings are void and are passed over later. */
@@ -214,16 +263,14 @@ export class Submitter {
       this.fail(record, error);
       failed++;
     }
+    this.neverStarted += failed;
     return failed;
   }
 
   /** Fails every job that is left, whatever its state: no worker will touch it any more. Returns how many. */
   failAll(error: unknown): number {
     let failed = 0;
-    for (const record of this.#unsettled()) {
-      this.fail(record, error);
-      failed++;
-    }
+    for (const record of this.#unsettled()) if (this.fail(record, error)) failed++;
     return failed;
   }
 

@@ -4,13 +4,15 @@
  * A thread that leaves or is being ended still counts until its `exit`, so there are never more than `concurrency`. When
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
-import { Worker, type WorkerOptions } from 'node:worker_threads';
-import type { ResolvedOptions, Sequence, Slot } from '#base';
-import { HOST, type Region } from '#memory';
-import { LIVE, READY, STARTING, toStarting, toVacant, type WorkerSettings } from '#pool';
+import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
+import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
+import { clearBit, HOST, LIVE_BITS, type Region } from '#memory';
+import { LIVE, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings } from '#pool';
 
 export interface Thread {
   readonly worker: Worker;
+  /** Our end of the channel for what is rare. */
+  readonly port: MessagePort;
   readonly workerId: number;
   readonly slot: Slot;
   /** It has said that it claims. */
@@ -19,10 +21,14 @@ export interface Thread {
   error: unknown;
   /** We are ending it. */
   condemned: boolean;
+  /** Because of this job; 0 where for another reason. */
+  condemnedFor: Entry;
 }
 
 export interface ThreadsListener {
   onReady(thread: Thread): void;
+  /** An error was thrown in it outside any handler's own promise: it takes nothing new. */
+  onUncaught(thread: Thread): void;
   /** Nothing of the thread runs any more. Called before its slot is given to another. */
   onExit(thread: Thread, exitCode: number): void;
   /** The `failures`th thread in a row that ended before it was ready. */
@@ -36,12 +42,16 @@ export interface Boot {
   readonly buffer: SharedArrayBuffer;
   readonly settings: WorkerSettings;
   readonly userData: unknown;
+  readonly port: MessagePort;
 }
 
 /** Boot failures in a row after which starting pauses. More: more threads are spent on what cannot work. */
 export const BOOT_FAILURES_MAX = 5;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
+
+/** Slots of a region: the host's, and two for each worker, since a condemned thread keeps its own while another replaces it. */
+export const slotsFor = (concurrency: number): number => 1 + 2 * concurrency;
 
 const ENTRY = new URL('./worker-entry.js', import.meta.url);
 
@@ -53,7 +63,10 @@ export class Threads {
   readonly #listener: ThreadsListener;
   /** By slot; slot 0 is the host's. */
   readonly #bySlot: (Thread | undefined)[];
-  #count = 0;
+  /** Threads that may claim, or will. */
+  #live = 0;
+  /** Threads that we are ending and that have not exited. */
+  #condemned = 0;
   #started = 0;
   #bootFailures = 0;
   #pause: NodeJS.Timeout | undefined;
@@ -65,11 +78,25 @@ export class Threads {
     this.#parallelism = parallelism;
     this.#firstSequence = firstSequence;
     this.#listener = listener;
-    this.#bySlot = new Array(options.concurrency + 1).fill(undefined);
+    this.#bySlot = new Array(slotsFor(options.concurrency)).fill(undefined);
   }
 
+  /** Threads that have not exited. */
   get count(): number {
-    return this.#count;
+    return this.#live + this.#condemned;
+  }
+
+  /** Threads that may claim, or will: never more than `concurrency`. */
+  get live(): number {
+    return this.#live;
+  }
+
+  get condemned(): number {
+    return this.#condemned;
+  }
+
+  at(slot: Slot): Thread | undefined {
+    return this.#bySlot[slot];
   }
 
   /** Threads started so far. */
@@ -83,29 +110,43 @@ export class Threads {
 
   /** Starts one thread. False: at the cap, pausing, or closed; or it could not even be created. */
   start(): boolean {
-    if (this.#closed || this.#pause !== undefined || this.#count >= this.#options.concurrency) return false;
+    const { concurrency } = this.#options;
+    if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return false;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;
+    const { port1: port, port2 } = new MessageChannel();
     let worker: Worker;
     try {
-      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started));
+      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, port2));
     } catch (error) {
+      port.close();
       setImmediate(() => this.#noteBootFailure(error)); // we may be inside a verb: nobody is told from here
       this.#pauseFor(0);
       return false;
     }
     toStarting(this.#region.m, slot);
-    const thread: Thread = { worker, workerId: this.#started, slot, ready: false, error: undefined, condemned: false };
+    const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, error: undefined, condemned: false, condemnedFor: 0 as Entry };
     this.#bySlot[slot] = thread;
-    this.#count++;
-    worker.on('message', (message) => {
-      if (message === READY) this.#onReady(thread); // handlers may post messages of their own
-    });
+    this.#live++;
+    port.on('message', (message: ToHost) => this.#onMessage(thread, message));
     worker.on('error', (error) => {
-      thread.error = error;
+      thread.error ??= error;
     });
     worker.on('exit', (code) => this.#onExit(thread, code));
+    port.unref();
     worker.unref(); // after the listeners, which ref it: an idle queue must not keep the process alive; work does, in the inbox
     return true;
+  }
+
+  /** Ends a thread. From here it is not live, and may be replaced; its slot stays taken until its `exit`. */
+  condemn(thread: Thread, because: Entry = 0 as Entry): void {
+    if (thread.condemned) return;
+    thread.condemned = true;
+    thread.condemnedFor = because;
+    this.#live--;
+    this.#condemned++;
+    clearBit(this.#region.m, LIVE_BITS, thread.slot);
+    void thread.worker.terminate();
+    if (!this.#closed) setImmediate(() => this.#listener.onMayStart());
   }
 
   /** From here nothing is started. */
@@ -115,29 +156,35 @@ export class Threads {
     this.#pause = undefined;
   }
 
-  #workerOptions(slot: Slot, workerId: number): WorkerOptions {
-    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, tasksPerWorker, spinUs } = this.#options;
+  #workerOptions(slot: Slot, workerId: number, port: MessagePort): WorkerOptions {
+    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, tasksPerWorker, spinUs } = this.#options;
     const settings: WorkerSettings = {
-      ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, spinUs },
+      ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, spinUs },
       ...{ tasksPerWorker: tasksPerWorker === 'auto' ? 64 : tasksPerWorker, parallelism: this.#parallelism, firstSequence: this.#firstSequence },
     };
     const { name, env, argv, execArgv, resourceLimits, workerData } = this.#options;
-    const boot: Boot = { buffer: this.#region.buffer, settings, userData: workerData };
+    const boot: Boot = { buffer: this.#region.buffer, settings, userData: workerData, port };
     const given = Object.entries({ env, argv, execArgv, resourceLimits }).filter(([, value]) => value !== undefined);
-    return { ...Object.fromEntries(given), name: name ?? 'railhead', workerData: boot };
+    return { ...Object.fromEntries(given), name: name ?? 'railhead', workerData: boot, transferList: [port] };
   }
 
-  #onReady(thread: Thread): void {
-    thread.ready = true;
-    this.#bootFailures = 0;
-    this.#listener.onReady(thread);
+  #onMessage(thread: Thread, message: ToHost): void {
+    if (message.kind === 'ready') {
+      thread.ready = true;
+      this.#bootFailures = 0;
+      this.#listener.onReady(thread);
+    } else {
+      thread.error = fromWire(message.error);
+      this.#listener.onUncaught(thread);
+    }
   }
 
   #onExit(thread: Thread, code: number): void {
     const was = toVacant(this.#region.m, thread.slot); // first: it must not count as running while its jobs are published again
     this.#listener.onExit(thread, code);
     this.#bySlot[thread.slot] = undefined;
-    this.#count--;
+    if (thread.condemned) this.#condemned--;
+    else this.#live--;
     if (was === STARTING && !thread.condemned) this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
     else if (was === LIVE) this.#bootFailures = 0;
     if (!this.#closed) this.#listener.onMayStart();

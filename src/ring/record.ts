@@ -2,6 +2,11 @@
  * The life of a job, in one word of its record: the single arbiter. Any thread.
  *
  *   FREE -> QUEUED -> STARTED -> SETTLED -> FREE (next generation)
+ *              |          └─> ABANDONED ──┘
+ *              └─> FREE (next generation): cancelled
+ *
+ * ABANDONED: the submitter has given up on a running job. Its promise is settled, but record, payload and key stay taken until
+ * the worker's own late settle, or the worker's `exit`: until then its thread may still write there.
  *
  * Whoever wins the compare-exchange owns the job. An entry in a ring is only a hint: it is void unless its record is QUEUED in
  * the entry's generation, so a job that was published twice still starts at most once (I1).
@@ -14,6 +19,7 @@ export const FREE = 0;
 export const QUEUED = 1;
 export const STARTED = 2;
 export const SETTLED = 3;
+export const ABANDONED = 4;
 
 /** @thread submitter, which owns the free record. Returns the entry to publish. */
 export function toQueued(m: Int32Array, at: number, record: RecordNumber): Entry {
@@ -31,8 +37,37 @@ export function toStarted(m: Int32Array, at: number, entry: Entry): boolean {
 
 /** @thread the worker that started it. True: payload and record now go to the submitter, by the completion stack. */
 export function toSettled(m: Int32Array, at: number): boolean {
-  const word = load(m, at + RECORD_STATE);
-  return stateOf(word) === STARTED && cas(m, at + RECORD_STATE, word, inState(word, SETTLED)) === word;
+  for (;;) {
+    const word = load(m, at + RECORD_STATE);
+    if (stateOf(word) !== STARTED && stateOf(word) !== ABANDONED) return false;
+    if (cas(m, at + RECORD_STATE, word, inState(word, SETTLED)) === word) return true; // lost only to an abandon, then settled late
+  }
+}
+
+/** What became of a job that its submitter wanted to end. */
+export const CANCELLED = 1;
+export const LEFT_RUNNING = 2;
+export const TOO_LATE = 0;
+
+/**
+ * @thread submitter. Ends a job wherever it is: one that has not started never will, and its record is the submitter's again;
+ * one that runs is given up; one that has settled is left alone.
+ */
+export function toEnded(m: Int32Array, at: number): typeof CANCELLED | typeof LEFT_RUNNING | typeof TOO_LATE {
+  for (;;) {
+    const word = load(m, at + RECORD_STATE);
+    const state = stateOf(word);
+    if (state !== QUEUED && state !== STARTED) return TOO_LATE;
+    const next = state === QUEUED ? nextGeneration(word, FREE) : inState(word, ABANDONED);
+    if (cas(m, at + RECORD_STATE, word, next) === word) return state === QUEUED ? CANCELLED : LEFT_RUNNING;
+  }
+}
+
+/** @thread host, after the `exit` of the thread on which the job ran. Returns the entry under which it may run once more. */
+export function toRetried(m: Int32Array, at: number, record: RecordNumber): Entry {
+  const word = nextGeneration(load(m, at + RECORD_STATE), QUEUED);
+  store(m, at + RECORD_STATE, word);
+  return entryFor(record, word);
 }
 
 /** @thread submitter, once the record came back. Every entry that still names this generation is void from here. */

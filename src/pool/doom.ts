@@ -1,0 +1,49 @@
+/**
+ * Choosing a thread to be ended because of one job, and never because of another. Host thread; the worker's side is `guard.ts`.
+ *
+ *   OPEN -doom-> DOOMED -(the job still runs there)-> terminate
+ *                DOOMED -(it does not)-> OPEN, and the worker goes on
+ */
+import { cas, load, notify, store } from '#atomics';
+import type { Entry, Slot } from '#base';
+import { type Region, RUN_MAX, recordAt, recordOf, SLOT_GUARD, SLOT_RUN, slotAt } from '#memory';
+import { ABANDONED, isIn } from '#ring';
+import { DOOMED, OPEN } from './guard.ts';
+
+export const MUST_END = 1;
+/** The job is not there any more: the thread goes on. */
+export const SPARED = 0;
+/** The thread is changing shared structures: ask again, it takes microseconds. */
+export const BUSY = -1;
+
+/** From MUST_END on the thread crosses no guard: it can be terminated, and changes nothing shared. */
+export function doom(region: Region, slot: Slot, entry: Entry): typeof MUST_END | typeof SPARED | typeof BUSY {
+  const { m } = region;
+  const guard = slotAt(slot) + SLOT_GUARD;
+  if (cas(m, guard, OPEN, DOOMED) !== OPEN) return BUSY;
+  if (runsThere(region, slot, entry)) return MUST_END; // the second look: without it the doom may strike the next job
+  store(m, guard, OPEN);
+  notify(m, guard, 1); // the worker may be waiting at the guard
+  return SPARED;
+}
+
+function runsThere(region: Region, slot: Slot, entry: Entry): boolean {
+  if (!isIn(region.m, recordAt(region, recordOf(entry)), entry, ABANDONED)) return false;
+  return placeOf(region.m, slot, entry) !== -1;
+}
+
+/** What a worker runs now. */
+export function runningEntries(m: Int32Array, slot: Slot): Entry[] {
+  const entries: Entry[] = [];
+  for (let place = 0; place < RUN_MAX; place++) {
+    const entry = load(m, slotAt(slot) + SLOT_RUN + place) as Entry;
+    if (entry !== 0) entries.push(entry);
+  }
+  return entries;
+}
+
+/** Where in a worker's run list the entry is, or -1. */
+export function placeOf(m: Int32Array, slot: Slot, entry: Entry): number {
+  for (let place = 0; place < RUN_MAX; place++) if (load(m, slotAt(slot) + SLOT_RUN + place) === entry) return place;
+  return -1;
+}
