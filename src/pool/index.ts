@@ -5,6 +5,7 @@ export * from './definition.ts';
 export * from './doom.ts';
 export * from './guard.ts';
 export * from './handlers.ts';
+export { loadHooks } from './hooks.ts';
 export * from './idle.ts';
 export * from './life.ts';
 export * from './recover.ts';

@@ -13,6 +13,8 @@ export interface WorkerSettings {
   readonly graceMs: number;
   readonly tasksPerWorker: number;
   readonly parallelism: number;
+  /** URL of the user's hooks module. */
+  readonly hooks: string | undefined;
   /** Undefined: adaptive. */
   readonly spinUs: number | undefined;
   /** Where sequences of new lanes begin; 0 but in tests. */

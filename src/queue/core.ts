@@ -388,7 +388,7 @@ export class Core {
     try {
       await this.when(() => {
         if (!this.accepting) throw stopped();
-        if (this.#bootError !== undefined) throw this.#bootError;
+        if (this.#bootError !== undefined && this.threads.pausing) throw this.#bootError;
         let [ready, starting] = [0, 0];
         for (const thread of this.threads) thread.ready ? ready++ : starting++;
         while (ready + starting < workers && this.threads.start()) starting++;

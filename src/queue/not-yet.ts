@@ -1,7 +1,7 @@
 /** Options that api.md has and this version does not act on yet: refused rather than ignored. Shrinks with each version. */
 import type { ResolvedOptions, ResolvedRunOptions } from '#base';
 
-const QUEUE: Partial<ResolvedOptions> = { hooks: undefined, codec: undefined, tagOutput: false, maxResultBytes: 512 * 1024 * 1024, spares: 1 };
+const QUEUE: Partial<ResolvedOptions> = { codec: undefined, maxResultBytes: 512 * 1024 * 1024, spares: 1 };
 const RUN: Partial<ResolvedRunOptions> = { transfer: undefined, onProgress: undefined };
 
 /** @throws TypeError (`ERR_INVALID_ARG_VALUE`) on the first option that is set and cannot be kept. */

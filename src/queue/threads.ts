@@ -8,6 +8,7 @@ import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'no
 import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
 import { clearBit, HOST, LIVE_BITS, type Region } from '#memory';
 import { LIVE, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings } from '#pool';
+import { tagOutput } from './tagged-output.ts';
 
 export interface Thread {
   readonly worker: Worker;
@@ -45,6 +46,8 @@ export interface Boot {
   readonly port: MessagePort;
 }
 
+/** Threads' name, where the user gives none. */
+const DEFAULT_NAME = 'railhead';
 /** Boot failures in a row after which starting pauses. More: more threads are spent on what cannot work. */
 export const BOOT_FAILURES_MAX = 5;
 const FIRST_PAUSE_MS = 100;
@@ -95,6 +98,11 @@ export class Threads {
     return this.#condemned;
   }
 
+  /** Nothing is started for a while, since what was started failed. */
+  get pausing(): boolean {
+    return this.#pause !== undefined;
+  }
+
   at(slot: Slot): Thread | undefined {
     return this.#bySlot[slot];
   }
@@ -127,6 +135,7 @@ export class Threads {
     const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, error: undefined, condemned: false, condemnedFor: 0 as Entry };
     this.#bySlot[slot] = thread;
     this.#live++;
+    if (this.#options.tagOutput) tagOutput(worker, `${this.#options.name ?? DEFAULT_NAME} ${thread.workerId}`);
     port.on('message', (message: ToHost) => this.#onMessage(thread, message));
     worker.on('error', (error) => {
       thread.error ??= error;
@@ -157,15 +166,16 @@ export class Threads {
   }
 
   #workerOptions(slot: Slot, workerId: number, port: MessagePort): WorkerOptions {
-    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, tasksPerWorker, spinUs } = this.#options;
+    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, tasksPerWorker, spinUs, hooks, tagOutput } = this.#options;
     const settings: WorkerSettings = {
-      ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, spinUs },
+      ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, spinUs, hooks: hooks?.href },
       ...{ tasksPerWorker: tasksPerWorker === 'auto' ? 64 : tasksPerWorker, parallelism: this.#parallelism, firstSequence: this.#firstSequence },
     };
+    const output = tagOutput ? { stdout: true, stderr: true } : {};
     const { name, env, argv, execArgv, resourceLimits, workerData } = this.#options;
     const boot: Boot = { buffer: this.#region.buffer, settings, userData: workerData, port };
     const given = Object.entries({ env, argv, execArgv, resourceLimits }).filter(([, value]) => value !== undefined);
-    return { ...Object.fromEntries(given), name: name ?? 'railhead', workerData: boot, transferList: [port] };
+    return { ...Object.fromEntries(given), ...output, name: name ?? DEFAULT_NAME, workerData: boot, transferList: [port] };
   }
 
   #onMessage(thread: Thread, message: ToHost): void {

@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
 import { fromWire, toWire } from '#base';
 import { attachRegion } from '#memory';
-import { Handlers, knownDefinitions, type ToHost, type ToWorker, WorkerLoop } from '#pool';
+import { Handlers, knownDefinitions, loadHooks, type ToHost, type ToWorker, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
@@ -16,27 +16,37 @@ syncBuiltinESMExports();
 
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
-const loop = new WorkerLoop(region, settings, handlers, leave);
-const tellHost = (message: ToHost): void => port.postMessage(message);
+const hooks = await loadHooks(settings.hooks);
+await hooks.setup();
+await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
 
-process.on('uncaughtException', (error) => {
+const loop = new WorkerLoop(region, settings, handlers, () => void leave());
+const tellHost = (message: ToHost): void => port.postMessage(message);
+const onUncaught = (error: unknown): void => {
   tellHost({ kind: 'uncaught', error: toWire(error) });
   loop.spoil();
-});
+};
+process.on('uncaughtException', onUncaught); // until here an error ends the thread, which never was ready
 port.on('message', (message: ToWorker) => loop.abort(message.entry, fromWire(message.reason)));
 port.unref();
-
-await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
 tellHost({ kind: 'ready' }); // for `warm` and the events only
 loop.start();
 
-/** Ends the thread after what it printed has gone out: output travels through the host's event loop. */
-function leave(): void {
-  const streams = [process.stdout, process.stderr].filter((stream) => stream.writableLength > 0);
-  let left = streams.length;
-  if (left === 0) process.exit(0);
-  const flushed = (): void => {
-    if (--left === 0) process.exit(0);
-  };
-  for (const stream of streams) stream.write('', flushed);
+/** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
+async function leave(): Promise<void> {
+  setTimeout(() => process.exit(0), settings.graceMs).unref(); // a teardown may hang, and the host may be blocked
+  try {
+    await hooks.teardown();
+  } catch (error) {
+    tellHost({ kind: 'uncaught', error: toWire(error) });
+  }
+  await Promise.all([process.stdout, process.stderr].map(flushed));
+  process.exit(0);
+}
+
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.writableLength === 0) resolve();
+    else stream.write('', () => resolve());
+  });
 }

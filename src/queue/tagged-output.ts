@@ -1,0 +1,14 @@
+/** `tagOutput`: each line that a worker prints says which worker it is from. Host thread. */
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import type { Worker } from 'node:worker_threads';
+
+/** `tag` goes before each line, and one `writev`-sized piece is one line, so lines of two workers never mix. */
+export function tagOutput(worker: Worker, tag: string): void {
+  tagLines(worker.stdout, process.stdout, tag);
+  tagLines(worker.stderr, process.stderr, tag);
+}
+
+function tagLines(from: Readable, to: Writable, tag: string): void {
+  createInterface({ input: from }).on('line', (line) => to.write(`[${tag}] ${line}\n`));
+}
