@@ -86,6 +86,8 @@ export const SLOTS: WordIndex = at(DEFINITIONS + DEFINITION_COUNT * DEFINITION_W
 export const SLOT_WORDS: number = 26 * LINE;
 /** VACANT, STARTING, LIVE, LEAVING: see `pool/life.ts`. */
 export const SLOT_LIFE = 0;
+/** 1 once the thread ends by its own will; 0 when it is struck from outside. */
+export const SLOT_EXITED = 1;
 /** Jobs started by the slot's threads, ever; wraps. Its worker writes it, plainly. */
 export const SLOT_STARTED: number = 1 * LINE;
 /** Entries that the worker runs now: `RUN_MAX` words, 0 where none. */
@@ -196,6 +198,7 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('region', 'SLAB_TAKEN', SLAB_TAKEN, 1, 'count', 'submitters', 'submitters', 'Slabs handed out.', true),
   row('region', 'DEFINITIONS', DEFINITIONS, DEFINITION_COUNT * DEFINITION_WORDS, 'packed', 'host, workers', 'workers', 'Handlers.', true),
   row('slot', 'SLOT_LIFE', SLOT_LIFE, 1, 'state', 'host, its worker', 'host', 'Life of the slot’s thread.', true),
+  row('slot', 'SLOT_EXITED', SLOT_EXITED, 1, 'state', 'its worker, host', 'host after exit', 'Whether the thread ended by its own will.'),
   row('slot', 'SLOT_STARTED', SLOT_STARTED, 1, 'count', 'its worker', 'all', 'Jobs started.', true),
   row('slot', 'SLOT_RUN', SLOT_RUN, RUN_MAX, 'link', 'its worker', 'host after exit', 'Entries being run.', true),
   row('slot', 'SLOT_ANNOUNCED', SLOT_ANNOUNCED, 1, 'count', 'its worker', 'host after exit', 'Entries announced.', true),

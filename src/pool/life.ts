@@ -6,7 +6,7 @@
  */
 import { load, store } from '#atomics';
 import type { Slot } from '#base';
-import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_LIFE, setBit, slotAt } from '#memory';
+import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, setBit, slotAt } from '#memory';
 
 export const VACANT = 0;
 export const STARTING = 1;
@@ -20,6 +20,7 @@ export const STOPPED = 2;
 
 /** @thread host, before it starts the thread: from here it counts as running. */
 export function toStarting(m: Int32Array, slot: Slot): void {
+  store(m, slotAt(slot) + SLOT_EXITED, 0);
   store(m, slotAt(slot) + SLOT_LIFE, STARTING);
   setBit(m, LIVE_BITS, slot);
 }
@@ -34,6 +35,14 @@ export function toLeaving(m: Int32Array, slot: Slot): void {
   store(m, slotAt(slot) + SLOT_LIFE, LEAVING);
   clearBit(m, LIVE_BITS, slot);
 }
+
+/** @thread worker, as it ends by `process.exit`, its own or a handler's. */
+export function noteExit(m: Int32Array, slot: Slot): void {
+  store(m, slotAt(slot) + SLOT_EXITED, 1);
+}
+
+/** @thread host, after the thread's `exit`. */
+export const exitedByItself = (m: Int32Array, slot: Slot): boolean => load(m, slotAt(slot) + SLOT_EXITED) === 1;
 
 /** @thread host, after the thread's `exit`. Returns what it was. */
 export function toVacant(m: Int32Array, slot: Slot): number {

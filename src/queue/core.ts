@@ -17,7 +17,7 @@ import {
   type Sequence,
 } from '#base';
 import { createRegion, REGION_RECYCLE, REGION_TARGET, type Region, recordOf } from '#memory';
-import { anySource, ENOUGH, recoverSlot, START_ONE, unparkHottest, wakeFor } from '#pool';
+import { anySource, ENOUGH, exitedByItself, recoverSlot, START_ONE, unparkHottest, wakeFor } from '#pool';
 import { type Defined, Definitions } from './definitions.ts';
 import { abortError, Endings } from './endings.ts';
 import { startedJobs } from './gauges.ts';
@@ -333,13 +333,26 @@ export class Core {
   /** A job that ran on a thread when it ended: it may run again if it asked for that. */
   #die(thread: Thread, exitCode: number, record: RecordNumber): void {
     const watch = this.submitter.jobOf(record)?.watch;
-    const error = this.cutting ? cutShort() : deathOf(thread, exitCode, this.handlerNameOf(record), watch);
+    const error = this.cutting ? cutShort() : this.#deathOf(thread, exitCode, this.handlerNameOf(record), watch);
     if (watch !== undefined && !this.cutting) {
       watch.attempts++;
       watch.firstDeath ??= error;
       if (watch.retriesLeft-- > 0) return this.submitter.retry(record, watch);
     }
     if (this.submitter.fail(record, error) && this.cutting) this.cut++;
+  }
+
+  #deathOf({ workerId, slot, error, condemnedFor }: Thread, exitCode: number, handler: string, watch: Watch | undefined): RailheadError {
+    if (condemnedFor !== 0) {
+      const message = `Worker ${workerId} had to be ended because of another task, while it also ran this one of handler \`${handler}\``;
+      return railheadError('E_WORKER_TERMINATED', message, { retryable: true });
+    }
+    const oom = (error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    const reason: DeathReason = oom ? 'oom' : error !== undefined ? 'crash' : exitedByItself(this.region.m, slot) ? 'exit' : 'terminated';
+    const times = watch !== undefined && watch.attempts > 0 ? `, the last of ${watch.attempts + 1} attempts` : '';
+    const message = `Worker ${workerId} ended with exit code ${exitCode} (${reason}) while it ran a task of handler \`${handler}\`${times}`;
+    const cause = watch?.firstDeath ?? error;
+    return railheadError('E_WORKER_DIED', message, { exitCode, reason, ...(cause === undefined ? {} : { cause }) });
   }
 
   /** Threads cannot even boot: what waits would wait for ever. */
@@ -423,19 +436,6 @@ export class Core {
 /** Why there is no entry. */
 const FULL = 'full';
 const REFUSED = 'refused';
-
-function deathOf({ workerId, error, condemned, condemnedFor }: Thread, exitCode: number, handler: string, watch: Watch | undefined): RailheadError {
-  if (condemnedFor !== 0) {
-    const message = `Worker ${workerId} had to be ended because of another task, while it also ran this one of handler \`${handler}\``;
-    return railheadError('E_WORKER_TERMINATED', message, { retryable: true });
-  }
-  const oom = (error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
-  const reason: DeathReason = oom ? 'oom' : error !== undefined ? 'crash' : condemned ? 'terminated' : 'exit';
-  const times = watch !== undefined && watch.attempts > 0 ? `, the last of ${watch.attempts + 1} attempts` : '';
-  const message = `Worker ${workerId} ended with exit code ${exitCode} (${reason}) while it ran a task of handler \`${handler}\`${times}`;
-  const cause = watch?.firstDeath ?? error;
-  return railheadError('E_WORKER_DIED', message, { exitCode, reason, ...(cause === undefined ? {} : { cause }) });
-}
 
 /** What a task that `stop` cut rejects with. */
 export const cutShort = (): RailheadError => railheadError('E_QUEUE_STOPPED', 'The queue was stopped before the task had settled');

@@ -61,7 +61,7 @@ export class Inbox {
 
   /** A job was published: its result is on the way. */
   expect(): void {
-    if (this.#lookQueued) return;
+    if (this.#lookQueued || this.#closed) return;
     this.#lookQueued = true;
     if (!this.#held) {
       this.#held = true;

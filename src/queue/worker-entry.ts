@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
 import { fromWire, toWire } from '#base';
 import { attachRegion } from '#memory';
-import { Handlers, knownDefinitions, loadHooks, type ToHost, type ToWorker, WorkerLoop } from '#pool';
+import { Handlers, knownDefinitions, loadHooks, noteExit, type ToHost, type ToWorker, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
@@ -16,6 +16,7 @@ syncBuiltinESMExports();
 
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
+process.on('exit', () => noteExit(region.m, settings.slot)); // `terminate` fires no such event
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
