@@ -32,6 +32,12 @@ function runsThere(region: Region, slot: Slot, entry: Entry): boolean {
   return placeOf(region.m, slot, entry) !== -1;
 }
 
+/** Whether a worker runs any job now. */
+export function runsAny(m: Int32Array, slot: Slot): boolean {
+  for (let place = 0; place < RUN_MAX; place++) if (load(m, slotAt(slot) + SLOT_RUN + place) !== 0) return true;
+  return false;
+}
+
 /** What a worker runs now. */
 export function runningEntries(m: Int32Array, slot: Slot): Entry[] {
   const entries: Entry[] = [];

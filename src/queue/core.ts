@@ -17,7 +17,7 @@ import {
   type Sequence,
 } from '#base';
 import { createRegion, REGION_RECYCLE, REGION_TARGET, type Region, recordOf } from '#memory';
-import { anySource, ENOUGH, exitedByItself, recoverSlot, START_ONE, unparkHottest, wakeFor } from '#pool';
+import { anySource, ENOUGH, exitedByItself, recoverSlot, runningWorkers, runsAny, START_ONE, unparkHottest, wakeFor } from '#pool';
 import { type Defined, Definitions } from './definitions.ts';
 import { abortError, Endings } from './endings.ts';
 import { startedJobs } from './gauges.ts';
@@ -243,8 +243,14 @@ export class Core {
     return this.submitter.drain(most);
   }
 
+  /** Makes up for workers that left, or that a searcher could not start: jobs wait and fewer run than should. */
   beforeSleep(): void {
-    if (anySource(this.region)) this.#staff(this.#target);
+    if (!anySource(this.region)) return;
+    const running = runningWorkers(this.region.m);
+    if (running >= this.#target) return;
+    let busy = 0;
+    for (const { slot } of this.threads) if (runsAny(this.region.m, slot)) busy++;
+    this.#staff(this.size - (running - busy)); // those that run and have no job yet will find one by themselves
   }
 
   afterDrain(): void {
