@@ -47,8 +47,9 @@ export class WorkerLoop {
   readonly #claimer: Claimer;
   readonly #runner: Runner;
   readonly #search: Search;
-  /** Ends the thread in good order. */
+  /** Ends the thread in good order; or now. */
   readonly #exit: () => void;
+  readonly #exitNow: (code: number) => void;
   readonly #at: number;
   readonly #bornInRecycle: number;
 
@@ -66,11 +67,12 @@ export class WorkerLoop {
   #tooLarge = false;
   readonly #idleTimer: NodeJS.Timeout | undefined;
 
-  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, exit: () => void) {
+  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, exit: () => void, exitNow: (code: number) => void) {
     this.#region = region;
     this.#settings = settings;
     this.#handlers = handlers;
     this.#exit = exit;
+    this.#exitNow = exitNow;
     this.#at = slotAt(settings.slot);
     this.#bornInRecycle = load(region.m, REGION_RECYCLE);
     this.#claimer = claimer(region, settings.slot, settings.maxBatchSize, settings.firstSequence);
@@ -94,13 +96,13 @@ export class WorkerLoop {
   /** An error was thrown outside any handler's own promise: what runs may finish within `graceMs`, nothing new begins. */
   spoil(): void {
     this.#runner.spoiled = true;
-    setTimeout(() => process.exit(1), Math.min(this.#settings.graceMs, LONGEST_TIMER_MS));
+    setTimeout(() => this.#exitNow(1), Math.min(this.#settings.graceMs, LONGEST_TIMER_MS));
     this.#onPermit(); // if it is parked; else it will see by itself
   }
 
   readonly #onTurn = (): void => {
     const { maxHeapMb } = this.#settings;
-    if (maxHeapMb > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
+    if (maxHeapMb > 0 && this.#runner.started > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
     this.#sliceStart = this.#clockWas = performance.now();
     this.#sliceJobs = 0;
     this.#clockEvery = this.#clockIn = 1;

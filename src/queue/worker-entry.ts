@@ -14,6 +14,7 @@ const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
 (workerThreads as { workerData: unknown }).workerData = userData;
 syncBuiltinESMExports();
 
+const exit = process.exit.bind(process); // before any code of the user's, which may replace it
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
 process.on('exit', () => noteExit(region.m, settings.slot)); // `terminate` fires no such event
@@ -21,7 +22,7 @@ const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
 
-const loop = new WorkerLoop(region, settings, handlers, () => void leave());
+const loop = new WorkerLoop(region, settings, handlers, () => void leave(), exit);
 const tellHost = (message: ToHost): void => port.postMessage(message);
 const onUncaught = (error: unknown): void => {
   tellHost({ kind: 'uncaught', error: toWire(error) });
@@ -35,14 +36,14 @@ loop.start();
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {
-  setTimeout(() => process.exit(0), settings.graceMs).unref(); // a teardown may hang, and the host may be blocked
+  setTimeout(() => exit(0), settings.graceMs).unref(); // a teardown may hang, and the host may be blocked
   try {
     await hooks.teardown();
   } catch (error) {
     tellHost({ kind: 'uncaught', error: toWire(error) });
   }
   await Promise.all([process.stdout, process.stderr].map(flushed));
-  process.exit(0);
+  exit(0);
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
