@@ -88,6 +88,8 @@ export const SLOT_WORDS: number = 26 * LINE;
 export const SLOT_LIFE = 0;
 /** 1 once the thread ends by its own will; 0 when it is struck from outside. */
 export const SLOT_EXITED = 1;
+/** Handler id of the module that the worker imports now, or 0. */
+export const SLOT_LOADING = 2;
 /** Jobs started by the slot's threads, ever; wraps. Its worker writes it, plainly. */
 export const SLOT_STARTED: number = 1 * LINE;
 /** Entries that the worker runs now: `RUN_MAX` words, 0 where none. */
@@ -199,6 +201,7 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('region', 'DEFINITIONS', DEFINITIONS, DEFINITION_COUNT * DEFINITION_WORDS, 'packed', 'host, workers', 'workers', 'Handlers.', true),
   row('slot', 'SLOT_LIFE', SLOT_LIFE, 1, 'state', 'host, its worker', 'host', 'Life of the slot’s thread.', true),
   row('slot', 'SLOT_EXITED', SLOT_EXITED, 1, 'state', 'its worker, host', 'host after exit', 'Whether the thread ended by its own will.'),
+  row('slot', 'SLOT_LOADING', SLOT_LOADING, 1, 'count', 'its worker, host', 'host after exit', 'Which module it imports.'),
   row('slot', 'SLOT_STARTED', SLOT_STARTED, 1, 'count', 'its worker', 'all', 'Jobs started.', true),
   row('slot', 'SLOT_RUN', SLOT_RUN, RUN_MAX, 'link', 'its worker', 'host after exit', 'Entries being run.', true),
   row('slot', 'SLOT_ANNOUNCED', SLOT_ANNOUNCED, 1, 'count', 'its worker', 'host after exit', 'Entries announced.', true),

@@ -7,11 +7,14 @@ import type { Entry, ErrorWire } from '#base';
 /** Host to worker. */
 export type ToWorker =
   /** The submitter has given up on a running job: fire its `task.signal`. */
-  { readonly kind: 'abort'; readonly entry: Entry; readonly reason: ErrorWire };
+  | { readonly kind: 'abort'; readonly entry: Entry; readonly reason: ErrorWire }
+  /** Load all handlers known now, and answer `warm`. */
+  | { readonly kind: 'warm' };
 
 /** Worker to host. */
 export type ToHost =
   /** It claims from now on. */
   | { readonly kind: 'ready' }
+  | { readonly kind: 'warm' }
   /** An error was thrown outside any handler's own promise; the worker takes nothing new. */
   | { readonly kind: 'uncaught'; readonly error: ErrorWire };

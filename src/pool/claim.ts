@@ -133,18 +133,17 @@ function claimFrom(c: Claimer, lane: number, most: number): number {
 }
 
 /**
- * @thread worker. Gives back the job in hand (if any) and the unstarted rest of its batch, ahead of newer jobs. The entries stay
- * announced, so dying in the midst of it loses none. False: the region is at its limit, and only recovery can publish them.
+ * @thread worker. Gives back the unstarted rest of its batch, ahead of newer jobs. The entries stay announced, so dying in the
+ * midst of it loses none. False: the region is at its limit, and the batch is as it was, or only recovery can publish it.
  */
-export function giveBack(c: Claimer, inHand: Entry): boolean {
+export function giveBack(c: Claimer): boolean {
   const { region } = c;
-  const slot = slotAt(c.slot);
-  const front = slot + SLOT_FRONT;
+  const front = slotAt(c.slot) + SLOT_FRONT;
   if (peek(region.m, front + LANE_LAST) === NONE && !openLane(region, front, FRONT_CAPACITY, c.firstSequence)) return false;
-  const entries: Entry[] = inHand === NO_ENTRY ? [] : [inHand];
+  const entries: Entry[] = [];
   takeBatch(region.m, c.slot, entries);
   if (entries.length === 0) return true;
-  if (!publishRun(region, front, entries)) return false; // still announced
+  if (!publishRun(region, front, entries)) return false;
   markFront(region.m, c.slot);
   return true;
 }

@@ -20,7 +20,7 @@ import {
   reach,
   readText,
 } from '#memory';
-import { allocateBlock, decode, encode, type Form, type Scratch } from '#payload';
+import { allocateBlock, decode, encode, type Form, Scratch } from '#payload';
 
 export type Definition =
   | { readonly kind: 'function'; readonly name: string; readonly source: string }
@@ -62,8 +62,13 @@ export function knownDefinitions(m: Int32Array): number[] {
   return ids;
 }
 
-/** @thread worker that could not load a module. Returns how many failures in a row that makes. */
-export function noteFailure(m: Int32Array, id: number): number {
+/**
+ * @thread worker that could not load a module, or the host if the thread ended over it. Returns how many failures in a row that
+ * makes. The one that opens the back-off is kept first: whoever reads the count finds the cause.
+ */
+export function noteFailure(region: Region, slot: Slot, id: number, cause: ErrorWire): number {
+  const { m } = region;
+  if (load(m, rowOf(id) + DEFINITION_FAILURES) >= FAILURES_MAX - 1) keepFailure(region, slot, id, cause);
   const failures = add(m, rowOf(id) + DEFINITION_FAILURES, 1) + 1;
   if (failures >= FAILURES_MAX) store(m, rowOf(id) + DEFINITION_OPEN_UNTIL, (ticks() + backoffMs(failures)) | 0);
   return failures;
@@ -73,12 +78,15 @@ const backoffMs = (failures: number): number => Math.min(LONGEST_BACKOFF_MS, FIR
 
 /** @thread worker that loaded it. */
 export function noteSuccess(m: Int32Array, id: number): void {
+  store(m, rowOf(id) + DEFINITION_ERROR_LENGTH, 0);
   store(m, rowOf(id) + DEFINITION_FAILURES, 0);
 }
 
-/** @thread worker. Keeps the failure, so that jobs refused during the back-off can say the cause. `scratch` is free to use. */
-export function keepFailure(region: Region, slot: Slot, id: number, wire: ErrorWire, scratch: Scratch): void {
-  encode(wire, scratch);
+/** Jobs refused during the back-off can say the cause. A block is kept for each time a back-off begins, and is never freed. */
+function keepFailure(region: Region, slot: Slot, id: number, cause: ErrorWire): void {
+  if (load(region.m, rowOf(id) + DEFINITION_ERROR_LENGTH) !== 0) return; // the first one that led here says enough
+  const scratch = new Scratch();
+  encode(cause, scratch);
   const block = allocateBlock(region, slot, scratch.length);
   if (block === 0) return; // no room: the jobs are refused without the cause
   region.bytes.set(scratch.source.subarray(0, scratch.length), block);

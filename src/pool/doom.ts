@@ -7,7 +7,7 @@
 import { cas, load, notify, store } from '#atomics';
 import type { Entry, Slot } from '#base';
 import { type Region, RUN_MAX, recordAt, recordOf, SLOT_GUARD, SLOT_RUN, slotAt } from '#memory';
-import { ABANDONED, isIn } from '#ring';
+import { ABANDONED, isIn, STARTED } from '#ring';
 import { DOOMED, OPEN } from './guard.ts';
 
 export const MUST_END = 1;
@@ -38,12 +38,15 @@ export function runsAny(m: Int32Array, slot: Slot): boolean {
   return false;
 }
 
-/** What a worker runs now. */
-export function runningEntries(m: Int32Array, slot: Slot): Entry[] {
+/** What a worker runs now: started and not handed over. */
+export function runningEntries(region: Region, slot: Slot): Entry[] {
+  const { m } = region;
   const entries: Entry[] = [];
   for (let place = 0; place < RUN_MAX; place++) {
     const entry = load(m, slotAt(slot) + SLOT_RUN + place) as Entry;
-    if (entry !== 0) entries.push(entry);
+    if (entry === 0) continue;
+    const at = recordAt(region, recordOf(entry));
+    if (isIn(m, at, entry, STARTED) || isIn(m, at, entry, ABANDONED)) entries.push(entry);
   }
   return entries;
 }

@@ -4,11 +4,10 @@
  * A module that throws on load leaves this thread's module cache broken for it, so the thread is to be replaced: `spoiled`.
  * The failure counts in shared memory; after `FAILURES_MAX` in a row jobs of that handler fail at once until its back-off ends.
  */
-import { constants, Script } from 'node:vm';
-import { type ErrorWire, fromWire, got, RailheadError, railheadError, type Slot, toWire } from '#base';
-import { DEFINITION_COUNT, type Region } from '#memory';
-import { Scratch } from '#payload';
-import { backingOff, type Definition, FAILURES_MAX, keepFailure, noteFailure, noteSuccess, readDefinition } from './definition.ts';
+import { store } from '#atomics';
+import { assert, fromWire, got, type RailheadError, railheadError, type Slot, toWire } from '#base';
+import { DEFINITION_COUNT, type Region, SLOT_LOADING, slotAt } from '#memory';
+import { backingOff, type Definition, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition } from './definition.ts';
 
 export type HandlerFunction = (value: unknown, task: unknown) => unknown;
 
@@ -40,6 +39,8 @@ export const isLoaded = (handler: Loaded | NotLoaded): handler is Loaded => 'run
 export class Handlers {
   readonly #region: Region;
   readonly #slot: Slot;
+  /** Imports under way: two jobs of one handler wait for the same. */
+  readonly #loading = new Map<number, Promise<Loaded | NotLoaded>>();
   readonly #rows: (Loaded | NotLoaded | undefined)[] = new Array(DEFINITION_COUNT).fill(undefined);
 
   constructor(region: Region, slot: Slot) {
@@ -53,40 +54,63 @@ export class Handlers {
     return row !== undefined && row.id === id ? row : undefined;
   }
 
-  /** Never rejects: a failure is what `find` gives from then on. */
-  async load(id: number): Promise<void> {
+  /** A function handler is there at once. Undefined: a module, which must be imported by `load`. */
+  findOrCompile(id: number): Loaded | NotLoaded | undefined {
+    const known = this.find(id);
+    if (known !== undefined) return known;
     const definition = readDefinition(this.#region, id);
-    if (definition === undefined) return; // the job that named it is gone
-    this.#rows[id % DEFINITION_COUNT] = definition.kind === 'function' ? compile(id, definition) : await this.#import(id, definition);
+    if (definition?.kind !== 'function') return undefined;
+    const compiled = compile(id, definition);
+    this.#rows[id % DEFINITION_COUNT] = compiled;
+    return compiled;
   }
 
-  /** After a job was refused during a back-off: the next one asks again whether it is over. */
-  forget(id: number): void {
-    this.#rows[id % DEFINITION_COUNT] = undefined;
+  /** Never rejects. A refusal during a back-off is not kept: the next job asks again whether it is over. */
+  async load(id: number): Promise<Loaded | NotLoaded> {
+    const known = this.findOrCompile(id);
+    if (known !== undefined) return known;
+    let loading = this.#loading.get(id);
+    if (loading === undefined) {
+      loading = this.#import(id);
+      this.#loading.set(id, loading);
+      const loaded = await loading;
+      this.#loading.delete(id);
+      if (isLoaded(loaded) || loaded.why !== 'backing-off') this.#rows[id % DEFINITION_COUNT] = loaded;
+    }
+    return loading;
   }
 
-  async #import(id: number, definition: Definition & { kind: 'module' }): Promise<Loaded | NotLoaded> {
+  /** Loads all that is known now, one by one, for `warm`. */
+  async loadAll(): Promise<void> {
+    for (const id of knownDefinitions(this.#region.m)) await this.load(id);
+  }
+
+  async #import(id: number): Promise<Loaded | NotLoaded> {
+    const { m } = this.#region;
+    const definition = readDefinition(this.#region, id);
+    assert(definition?.kind === 'module', 'a job names a handler that is not defined');
     const backOff = backingOff(this.#region, id);
     if (backOff !== undefined) {
       const message = `The module of handler ${definition.name} failed to load ${backOff.failures} times in a row and is not tried again yet`;
       return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: fromWire(backOff.cause) }), why: 'backing-off', crashLoop: false };
     }
     let namespace: Record<string, unknown>;
+    store(m, slotAt(this.#slot) + SLOT_LOADING, id); // if the thread ends here, the host counts it as a failure to load
     try {
       namespace = await import(definition.url);
     } catch (thrown) {
       return this.#failed(id, definition, thrown);
+    } finally {
+      store(m, slotAt(this.#slot) + SLOT_LOADING, 0);
     }
-    noteSuccess(this.#region.m, id);
+    noteSuccess(m, id);
     const run = pick(namespace, definition.exportName);
     if (typeof run === 'function') return { id, name: definition.name, run: run as HandlerFunction, source: '', wantsTask: canSeeTask(run) };
     return { id, error: railheadError('E_HANDLER_EXPORT', notExported(definition, run, namespace)), why: 'wrong', crashLoop: false };
   }
 
   #failed(id: number, definition: Definition & { kind: 'module' }, thrown: unknown): NotLoaded {
-    const wire: ErrorWire = toWire(thrown);
-    const failures = noteFailure(this.#region.m, id);
-    if (failures === FAILURES_MAX) keepFailure(this.#region, this.#slot, id, wire, new Scratch());
+    const failures = noteFailure(this.#region, this.#slot, id, toWire(thrown));
     const message = `The module of handler ${definition.name} could not be loaded from ${definition.url}: ${messageOf(thrown)}`;
     return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: thrown }), why: 'spoiled', crashLoop: failures === FAILURES_MAX };
   }
@@ -118,16 +142,14 @@ const messageOf = (thrown: unknown): string => {
 
 /** Helpers that transpilers call from inside functions they rewrite: they come with the text of every function handler. */
 const PRELUDE = '(function (__name) { return (';
-const EPILOGUE = '\n); })((target) => target)';
+const EPILOGUE = '\n); })((target) => target)\n//# sourceURL=railhead:';
 
+/** An indirect eval, in the global scope; unlike `node:vm` it lets the function `import()` on every Node. */
 function compile(id: number, definition: Definition & { kind: 'function' }): Loaded | NotLoaded {
   const { name, source } = definition;
   try {
-    const script = new Script(`${PRELUDE}${source}${EPILOGUE}`, {
-      filename: `railhead:${name}`,
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    });
-    const run = script.runInThisContext() as HandlerFunction;
+    // biome-ignore lint/security/noGlobalEval: the text is the calling program's own; `allowFunctions: false` refuses it.
+    const run = (0, eval)(`${PRELUDE}${source}${EPILOGUE}${encodeURIComponent(name)}`) as HandlerFunction;
     return { id, name, run, source, wantsTask: canSeeTask(run) };
   } catch (thrown) {
     const message = `Function handler \`${name}\` could not be compiled in a worker: ${messageOf(thrown)}`;

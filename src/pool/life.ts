@@ -6,7 +6,7 @@
  */
 import { load, store } from '#atomics';
 import type { Slot } from '#base';
-import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, setBit, slotAt } from '#memory';
+import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, SLOT_LOADING, setBit, slotAt } from '#memory';
 
 export const VACANT = 0;
 export const STARTING = 1;
@@ -21,6 +21,7 @@ export const STOPPED = 2;
 /** @thread host, before it starts the thread: from here it counts as running. */
 export function toStarting(m: Int32Array, slot: Slot): void {
   store(m, slotAt(slot) + SLOT_EXITED, 0);
+  store(m, slotAt(slot) + SLOT_LOADING, 0);
   store(m, slotAt(slot) + SLOT_LIFE, STARTING);
   setBit(m, LIVE_BITS, slot);
 }
@@ -43,6 +44,9 @@ export function noteExit(m: Int32Array, slot: Slot): void {
 
 /** @thread host, after the thread's `exit`. */
 export const exitedByItself = (m: Int32Array, slot: Slot): boolean => load(m, slotAt(slot) + SLOT_EXITED) === 1;
+
+/** @thread host, after the thread's `exit`. The handler whose module it was importing then, or 0. */
+export const wasLoading = (m: Int32Array, slot: Slot): number => load(m, slotAt(slot) + SLOT_LOADING);
 
 /** @thread host, after the thread's `exit`. Returns what it was. */
 export function toVacant(m: Int32Array, slot: Slot): number {

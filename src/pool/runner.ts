@@ -3,7 +3,7 @@
  *
  * The guard is LIBRARY when `run` is called and when it returns, and OPEN while user code runs: handler, getters of its result.
  */
-import { glance, peek, poke, store } from '#atomics';
+import { peek, poke, store } from '#atomics';
 import { type Entry, type RecordNumber, railheadError, toWire } from '#base';
 import {
   CRASH_LOOP,
@@ -27,11 +27,6 @@ import { explain, type Handlers, isLoaded, type Loaded, type NotLoaded } from '.
 import type { WorkerSettings } from './settings.ts';
 import { TaskHandle } from './task-handle.ts';
 
-/** The job was not started: this thread does not know its handler yet, `unknownId`. */
-export const UNKNOWN = 1;
-/** It was run, or is under way, or the entry was void. */
-export const DONE = 0;
-
 export class Runner {
   readonly #region: Region;
   readonly #settings: WorkerSettings;
@@ -51,7 +46,6 @@ export class Runner {
   inFlight = 0;
   /** A module failed to load in this thread: it must be replaced. */
   spoiled = false;
-  unknownId = 0;
 
   constructor(region: Region, settings: WorkerSettings, handlers: Handlers, onSettled: () => void) {
     this.#region = region;
@@ -64,28 +58,42 @@ export class Runner {
     this.#startedBefore = peek(region.m, this.#at + SLOT_STARTED); // counts go on over the slot's threads
   }
 
-  run(entry: Entry): typeof DONE | typeof UNKNOWN {
+  /** Runs the job, or begins it: an async one, and one whose module must be imported first, count as in flight from here. */
+  run(entry: Entry): void {
     const region = this.#region;
     const record = recordOf(entry);
     const at = recordAt(region, record);
     const { m } = region;
-    if (!isIn(m, at, entry, QUEUED)) return DONE;
-    const handler = this.#handlers.find(glance(m, at + RECORD_HANDLER));
-    if (handler === undefined) {
-      this.unknownId = glance(m, at + RECORD_HANDLER);
-      return UNKNOWN;
-    }
+    if (!isIn(m, at, entry, QUEUED)) return; // void: somebody else has it, or it is gone
     const place = this.#places.pop() as number;
     store(m, this.#at + SLOT_RUN + place, entry); // before the start: the host finds it here if the thread dies
     if (!toStarted(m, at, entry)) {
       this.#clear(place);
-      return DONE;
+      return;
     }
     this.started++;
     poke(m, this.#at + SLOT_STARTED, this.#startedBefore + this.started);
+    const handlerId = peek(m, at + RECORD_HANDLER);
+    const handler = this.#handlers.findOrCompile(handlerId);
+    if (handler === undefined) this.#load(handlerId, entry, record, at, place);
+    else this.#begin(handler, entry, record, at, place);
+  }
+
+  /** The import is part of the run: it can be aborted and timed out like the handler itself. */
+  #load(handlerId: number, entry: Entry, record: RecordNumber, at: number, place: number): void {
+    this.inFlight++;
+    void this.#handlers.load(handlerId).then((handler) => {
+      enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
+      this.inFlight--;
+      this.#begin(handler, entry, record, at, place);
+      leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
+      this.#onSettled();
+    });
+  }
+
+  #begin(handler: Loaded | NotLoaded, entry: Entry, record: RecordNumber, at: number, place: number): void {
     if (isLoaded(handler)) this.#call(handler, entry, record, at, place);
     else this.#refuse(handler, record, at, place);
-    return DONE;
   }
 
   #call(handler: Loaded, entry: Entry, record: RecordNumber, at: number, place: number): void {
@@ -155,7 +163,6 @@ export class Runner {
 
   #refuse(handler: NotLoaded, record: RecordNumber, at: number, place: number): void {
     if (handler.why === 'spoiled') this.spoiled = true;
-    if (handler.why === 'backing-off') this.#handlers.forget(handler.id);
     this.#fail(handler.error, record, at, place, handler.crashLoop ? CRASH_LOOP : 0);
   }
 

@@ -4,7 +4,6 @@
  *   claiming --nothing--> searching (one worker spins) --> one turn of the event loop --> parked --permit--> claiming
  *   claiming --1 ms or 500 jobs--> one turn of the event loop --> claiming
  *   claiming --as many async tasks as allowed--> waiting for one of them --> claiming
- *   claiming --unknown handler--> gives all back, loads it --> claiming
  *   any --maxIdleMs, maxJobs, recycle, stop--> leaving
  *
  * Turns of the event loop keep promises, timers and sockets of handlers alive: in a bare loop they would wait until the queue
@@ -12,15 +11,15 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { load, waitAsync } from '#atomics';
-import { assert, type Entry } from '#base';
-import { HOST, type Region, REGION_RECYCLE, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
+import type { Entry } from '#base';
+import { batchLeft, HOST, type Region, REGION_RECYCLE, SLOT_BATCH, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
 import { wake } from '#ring';
 import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from './claim.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
 import type { Handlers } from './handlers.ts';
 import { publishIdle, START_ONE, wakeFor, withdrawIdle } from './idle.ts';
 import { mayStart, toLeaving, toLive } from './life.ts';
-import { Runner, UNKNOWN } from './runner.ts';
+import { Runner } from './runner.ts';
 import { Search } from './search.ts';
 import type { WorkerSettings } from './settings.ts';
 import { anySource } from './sources.ts';
@@ -37,13 +36,11 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const TURN = 1;
 const NOTHING = 2;
 const FULL = 3;
-const LOADING = 4;
-const LEAVE = 5;
+const LEAVE = 4;
 
 export class WorkerLoop {
   readonly #region: Region;
   readonly #settings: WorkerSettings;
-  readonly #handlers: Handlers;
   readonly #claimer: Claimer;
   readonly #runner: Runner;
   readonly #search: Search;
@@ -54,7 +51,7 @@ export class WorkerLoop {
   readonly #bornInRecycle: number;
 
   /** What the loop waits for: nothing, or one of the reasons above, or a permit. */
-  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LOADING | typeof LEAVE | 'permit' = 0;
+  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | 'permit' = 0;
   #turned = false;
   #sliceStart = 0;
   #sliceJobs = 0;
@@ -70,7 +67,6 @@ export class WorkerLoop {
   constructor(region: Region, settings: WorkerSettings, handlers: Handlers, exit: () => void, exitNow: (code: number) => void) {
     this.#region = region;
     this.#settings = settings;
-    this.#handlers = handlers;
     this.#exit = exit;
     this.#exitNow = exitNow;
     this.#at = slotAt(settings.slot);
@@ -138,7 +134,7 @@ export class WorkerLoop {
           if (this.#park()) return;
           continue;
         default:
-          this.#waitsFor = why as typeof FULL | typeof LOADING;
+          this.#waitsFor = FULL;
           return;
       }
     }
@@ -162,12 +158,8 @@ export class WorkerLoop {
         if (entry === NO_ENTRY) return NOTHING;
         if (this.#search.succeeded()) this.#passWakeOn();
       }
-      const unknown = this.#runner.run(entry);
-      if (unknown === UNKNOWN) {
-        assert(giveBack(this.#claimer, entry), 'no room for a front lane'); // the host publishes again what a dead thread had announced
-        this.#load(this.#runner.unknownId);
-        return LOADING;
-      }
+      this.#runner.run(entry);
+      if (this.#runner.inFlight > 0) this.#giveBackRest();
       this.#sliceJobs++;
       this.#clockIn--;
     }
@@ -202,9 +194,12 @@ export class WorkerLoop {
     if (anySource(this.#region) && wakeFor(m) === START_ONE) wake(m, slotAt(HOST)); // only the host can start threads
   }
 
-  #load(id: number): void {
-    this.#passWakeOn(); // an import may take long: others run what was given back
-    void this.#handlers.load(id).then(this.#onTurn);
+  /** What was claimed behind a task that awaits, or whose module is being imported, must not wait for it. */
+  #giveBackRest(): void {
+    if (batchLeft(load(this.#region.m, this.#at + SLOT_BATCH)) === 0) return;
+    this.#claimer.size = 1; // batches grow again where workers collide
+    giveBack(this.#claimer); // at the region's limit the batch is kept, and runs here later
+    this.#passWakeOn();
   }
 
   /** True: parked, or gone. False: something came meanwhile, look again. */
@@ -260,7 +255,7 @@ export class WorkerLoop {
     this.#waitsFor = LEAVE;
     const { m } = this.#region;
     enterLibrary(m, this.#at + SLOT_GUARD);
-    giveBack(this.#claimer, NO_ENTRY); // at the region's limit it stays announced: the host publishes it after our exit
+    giveBack(this.#claimer); // at the region's limit it stays announced: the host publishes it after our exit
     toLeaving(m, this.#settings.slot);
     this.#passWakeOn();
     leaveLibrary(m, this.#at + SLOT_GUARD);

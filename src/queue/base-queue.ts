@@ -2,8 +2,10 @@
 import { EventEmitter } from 'node:events';
 import { got, outOfRange, type QueueOptions, readQueueOptions, readStopOptions, type StopOptions, wrongType } from '#base';
 import { Core, type Internals } from './core.ts';
+import type { Admission } from './admission.ts';
 import { readStats, type Stats } from './gauges.ts';
 import { Stopping, type StopReport } from './stopping.ts';
+import { warm } from './warming.ts';
 
 /** Key of an option that only tests use. */
 export const INTERNALS: unique symbol = Symbol('railhead.internals');
@@ -20,8 +22,8 @@ export abstract class BaseQueue extends EventEmitter implements AsyncDisposable 
   }
 
   /** @internal */
-  protected get core(): Core {
-    return this.#core;
+  protected get verbs(): Admission {
+    return this.#core.admission;
   }
 
   /** Tasks admitted and not started, those claimed in a batch included. */
@@ -31,12 +33,12 @@ export abstract class BaseQueue extends EventEmitter implements AsyncDisposable 
 
   /** Tasks admitted and not settled. */
   get pending(): number {
-    return this.#core.pending;
+    return this.#core.tally.pending;
   }
 
   /** True while more than `backlogMax` tasks wait. It falls, and `drain` fires, at half of it. */
   get needsDrain(): boolean {
-    return this.#core.needsDrain;
+    return this.#core.tally.needsDrain;
   }
 
   /** A moment's picture of the queue. Costs a few µs. */
@@ -49,12 +51,12 @@ export abstract class BaseQueue extends EventEmitter implements AsyncDisposable 
    * @throws RailheadError `E_QUEUE_STOPPED` once the queue is stopped.
    */
   ready(): Promise<void> {
-    return this.#core.when(() => this.#core.isReady());
+    return this.#core.tally.when(() => this.#core.tally.isReady());
   }
 
   /** Resolves when all admitted work has settled; at once if it has. */
   idle(): Promise<void> {
-    return this.#core.when(() => this.#core.pending === 0);
+    return this.#core.tally.when(() => this.#core.tally.pending === 0);
   }
 
   /**
@@ -69,7 +71,7 @@ export abstract class BaseQueue extends EventEmitter implements AsyncDisposable 
     const rule = `Expected \`workers\` to be an integer from 0 to ${concurrency}`;
     if (typeof workers !== 'number') throw wrongType(`${rule}, ${got(workers)}`);
     if (!Number.isInteger(workers) || workers < 0 || workers > concurrency) throw outOfRange(`${rule}, ${got(workers)}`);
-    await this.#core.warm(workers);
+    await warm(this.#core, workers);
   }
 
   /** Every worker retires after its present task; new ones are started as work needs them. */

@@ -81,7 +81,7 @@ export class Endings {
   signalAll(reason: unknown): void {
     announceEnd(this.#region.m);
     for (const { slot, port } of this.#threads) {
-      for (const entry of runningEntries(this.#region.m, slot)) port.postMessage({ kind: 'abort', entry, reason: toWire(reason) });
+      for (const entry of runningEntries(this.#region, slot)) port.postMessage({ kind: 'abort', entry, reason: toWire(reason) });
     }
   }
 

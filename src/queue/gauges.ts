@@ -36,17 +36,17 @@ export interface Stats {
 }
 
 export function readStats(core: Core): Stats {
-  const { region, threads } = core;
+  const { region, threads, tally } = core;
   let [starting, busy, parked, running] = [0, 0, 0, 0];
   for (const { slot, ready } of threads) {
-    const runs = runningEntries(region.m, slot).length;
+    const runs = runningEntries(region, slot).length;
     if (!ready) starting++;
     if (runs > 0) busy++;
     if (hasBit(region.m, IDLE_BITS, slot)) parked++;
     running += runs;
   }
   const workers = { live: threads.live, condemned: threads.condemned, starting, busy, parked, target: load(region.m, REGION_TARGET), started: threads.started };
-  return { queued: core.size, pending: core.pending, running, completed: core.completed, failed: core.failed, aborted: core.endings.aborted, workers };
+  return { queued: core.size, pending: tally.pending, running, completed: tally.completed, failed: tally.failed, aborted: core.endings.aborted, workers };
 }
 
 /** Jobs started since the queue was made, by the workers' own counts; wraps at 2^32. */

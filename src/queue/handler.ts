@@ -77,9 +77,11 @@ function functionDefinition(run: (...args: never[]) => unknown): Definition {
   if (/\{\s*\[native code\]\s*\}$/.test(source)) throw wrongType(`Expected a handler with source of its own, got \`${name}\`, which is native or bound`);
   if (/^class\b/.test(source)) throw wrongType(`Expected a handler to be a function, got the class \`${name}\``);
   if (parses(`(${source}\n)`)) return { kind: 'function', name, source };
+  if (/^(?:static\s+)?[gs]et\s+[^\s(]/.test(source)) throw wrongType(`Expected a handler to be a function, got the accessor \`${name}\``);
+  if (/\bsuper\s*[.([]/.test(source)) throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\`, which uses \`super\``);
   const method = `((of) => of[Reflect.ownKeys(of)[0]])({ ${source}\n})`; // the text of a method is no expression by itself
   if (parses(method)) return { kind: 'function', name, source: method };
-  throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\`, which is an accessor, or calls \`super\``);
+  throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\``);
 }
 
 /** Whether the text compiles. Nothing runs: a worker evaluates it. */

@@ -80,10 +80,11 @@ export class Inbox {
     if (this.#closed) return;
     if (this.#armed) this.#disarm();
     this.#markTurn();
-    if (this.#drainSlice() || this.#spin()) {
-      this.#owner.afterDrain();
-      if (this.#owner.pending > 0) this.#lookAgain();
-    } else this.#sleep();
+    const some = this.#drainSlice() || this.#spin();
+    this.#owner.afterDrain(); // also if a verb has taken in the results before us
+    if (this.#owner.pending === 0) return;
+    if (some) this.#lookAgain();
+    else this.#sleep();
   };
 
   /** Settles results for the rest of the slice. True: there were any. */
@@ -139,7 +140,6 @@ export class Inbox {
 
   /** Arms, looks at every reason to stay awake once more, and lets a worker wake us. */
   #sleep(): void {
-    if (this.#owner.pending === 0) return;
     const { m } = this.#region;
     arm(m, this.#slot);
     this.#armed = true;

@@ -11,7 +11,8 @@
 import type { ResolvedStopOptions } from '#base';
 import { recordOf } from '#memory';
 import { runningEntries, stopStarting } from '#pool';
-import { type Core, cutShort } from './core.ts';
+import type { Core } from './core.ts';
+import { cutShort } from './tally.ts';
 import type { Thread } from './threads.ts';
 import { holdProcess, waitLong } from './timers.ts';
 
@@ -43,8 +44,8 @@ export class Stopping {
   constructor(core: Core, options: ResolvedStopOptions) {
     this.#core = core;
     this.#timeoutMs = options.timeoutMs ?? core.options.stopTimeoutMs;
-    core.accepting = false;
-    core.afterDrain(); // whoever waits for `ready()` is told
+    core.tally.accepting = false;
+    core.tally.changed(); // whoever waits for `ready()` is told
     this.report = this.#run();
     this.heed(options.signal);
   }
@@ -68,8 +69,8 @@ export class Stopping {
     const core = this.#core;
     const letGo = holdProcess(); // threads do not keep it alive, and their ends are awaited
     const forgetSignals = waitLong(this.#timeoutMs - Math.min(core.options.graceMs, this.#timeoutMs / 2), () => core.endings.signalAll(cutShort()));
-    const drained = await this.#within(core.when(() => core.pending === 0), this.#leftMs());
-    core.cutting = !drained;
+    const drained = await this.#within(core.tally.when(() => core.tally.pending === 0), this.#leftMs());
+    core.tally.cutting = !drained;
     stopStarting(core.region.m);
     core.threads.close();
     if (drained) await this.#close();
@@ -78,7 +79,8 @@ export class Stopping {
     core.close();
     forgetSignals();
     letGo();
-    return { completed: core.completed, failed: core.failed - core.cut, cut: core.cut, stuck };
+    const { completed, failed, cut } = core.tally;
+    return { completed, failed: failed - cut, cut, stuck };
   }
 
   /** All is settled: workers leave by themselves, those that never got to claim are ended. */
@@ -92,7 +94,7 @@ export class Stopping {
 
   async #cut(): Promise<void> {
     const core = this.#core;
-    core.drain(Number.POSITIVE_INFINITY);
+    core.drainAll();
     const error = cutShort();
     core.cutQueued(error);
     await this.#endAll();
@@ -106,7 +108,7 @@ export class Stopping {
   }
 
   #gone(): Promise<void> {
-    return this.#core.when(() => this.#core.threads.count === 0);
+    return this.#core.tally.when(() => this.#core.threads.count === 0);
   }
 
   #leftMs(): number {
@@ -127,7 +129,7 @@ export class Stopping {
   }
 
   #describe({ workerId, slot }: Thread): StopReport['stuck'][number] {
-    const entry = runningEntries(this.#core.region.m, slot)[0];
+    const entry = runningEntries(this.#core.region, slot)[0];
     const handler = entry === undefined ? 'unknown' : this.#core.handlerNameOf(recordOf(entry));
     return { workerId, handler, sinceMs: Math.round(performance.now() - this.#from) };
   }

@@ -254,10 +254,11 @@ export class Submitter {
     return record < this.#jobs.length ? this.#jobs[record] : undefined;
   }
 
-  /** Fails every job that has not started. Returns how many. Their entries in the rings are void and are passed over later. */
-  failQueued(error: unknown): number {
+  /** Fails every job, or every one of a handler, that has not started. Returns how many. Their entries in the rings are void. */
+  failQueued(error: unknown, handlerId = 0): number {
     let failed = 0;
     for (const record of this.#unsettled()) {
+      if (handlerId !== 0 && this.handlerOf(record) !== handlerId) continue;
       const at = recordAt(this.#region, record);
       if (!toStarted(this.#region.m, at, entryFor(record, load(this.#region.m, at + RECORD_STATE)))) continue;
       this.fail(record, error);

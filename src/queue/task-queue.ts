@@ -32,7 +32,7 @@ export class TaskQueue extends BaseQueue {
   run<In, Out>(handler: Handler<In, Out>, value: In, options?: RunOptions): Promise<Awaited<Out>>;
   run<Out>(handler: Handler<undefined, Out>): Promise<Awaited<Out>>;
   run(handler: unknown, value?: unknown, options?: RunOptions): Promise<unknown> {
-    return this.core.run(handler, value, options);
+    return this.verbs.run(handler, value, options);
   }
 
   /**
@@ -43,7 +43,7 @@ export class TaskQueue extends BaseQueue {
   push<In>(handler: Handler<In, unknown>, value: In): boolean;
   push(handler: Handler<undefined, unknown>): boolean;
   push(handler: unknown, value?: unknown): boolean {
-    return this.core.push(handler, value);
+    return this.verbs.push(handler, value);
   }
 
   /**
@@ -57,15 +57,15 @@ export class TaskQueue extends BaseQueue {
   // biome-ignore lint/suspicious/noExplicitAny: each pair has types of its own.
   pushBatch(pairs: readonly (readonly [handler: Handler<any, unknown>, value: unknown])[]): number;
   pushBatch(handlerOrPairs: unknown, values?: readonly unknown[]): number {
-    if (values !== undefined || !Array.isArray(handlerOrPairs)) return this.core.pushBatch(this.core.define(handlerOrPairs), checkArray('values', values));
+    if (values !== undefined || !Array.isArray(handlerOrPairs)) return this.verbs.pushBatch(this.verbs.define(handlerOrPairs), checkArray('values', values));
     const defined: Defined[] = [];
     const its: unknown[] = [];
     for (const pair of handlerOrPairs as unknown[]) {
       if (!Array.isArray(pair)) throw wrongType(`Expected each pair to be \`[handler, value]\`, ${got(pair)}`);
-      defined.push(this.core.define(pair[0]));
+      defined.push(this.verbs.define(pair[0]));
       its.push(pair[1]);
     }
-    return this.core.pushBatch(defined, its);
+    return this.verbs.pushBatch(defined, its);
   }
 
   /**
@@ -75,7 +75,7 @@ export class TaskQueue extends BaseQueue {
   submit<In>(handler: Handler<In, unknown>, value: In): boolean;
   submit(handler: Handler<undefined, unknown>): boolean;
   submit(handler: unknown, value?: unknown): boolean {
-    return this.core.submit(handler, value);
+    return this.verbs.submit(handler, value);
   }
 
   /**
@@ -84,7 +84,7 @@ export class TaskQueue extends BaseQueue {
    * @throws TypeError for a wrong handler.
    */
   submitBatch<In>(handler: Handler<In, unknown>, values: readonly In[]): number {
-    return this.core.submitBatch(this.core.define(handler), checkArray('values', values));
+    return this.verbs.submitBatch(this.verbs.define(handler), checkArray('values', values));
   }
 
   /**
@@ -92,7 +92,7 @@ export class TaskQueue extends BaseQueue {
    * @throws TypeError for a wrong handler.
    */
   trySubmitBatch<In>(handler: Handler<In, unknown>, values: readonly In[]): boolean {
-    return this.core.trySubmitBatch(this.core.define(handler), checkArray('values', values));
+    return this.verbs.trySubmitBatch(this.verbs.define(handler), checkArray('values', values));
   }
 }
 

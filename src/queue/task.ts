@@ -26,36 +26,36 @@ export class Task<A = any, B = any> extends BaseQueue {
   constructor(handler: Handler<InOf<A>, OutOf<A, B>>, options?: number | QueueOptions) {
     super(options);
     this.#handler = handler instanceof URL ? handler.href : handler;
-    this.core.define(this.#handler); // now, so that a wrong one is refused here and workers load it as they boot
+    this.verbs.define(this.#handler); // now, so that a wrong one is refused here and workers load it as they boot
   }
 
   /** See `TaskQueue.run`. */
   run(value: InOf<A>, options?: RunOptions): Promise<OutOf<A, B>> {
-    return this.core.run(this.#handler, value, options) as Promise<OutOf<A, B>>;
+    return this.verbs.run(this.#handler, value, options) as Promise<OutOf<A, B>>;
   }
 
   /** See `TaskQueue.push`. */
   push(value: InOf<A>): boolean {
-    return this.core.push(this.#handler, value);
+    return this.verbs.push(this.#handler, value);
   }
 
   /** See `TaskQueue.pushBatch`. */
   pushBatch(values: readonly InOf<A>[]): number {
-    return this.core.pushBatch(this.core.define(this.#handler), checkArray('values', values));
+    return this.verbs.pushBatch(this.verbs.define(this.#handler), checkArray('values', values));
   }
 
   /** See `TaskQueue.submit`. */
   submit(value: InOf<A>): boolean {
-    return this.core.submit(this.#handler, value);
+    return this.verbs.submit(this.#handler, value);
   }
 
   /** See `TaskQueue.submitBatch`. */
   submitBatch(values: readonly InOf<A>[]): number {
-    return this.core.submitBatch(this.core.define(this.#handler), checkArray('values', values));
+    return this.verbs.submitBatch(this.verbs.define(this.#handler), checkArray('values', values));
   }
 
   /** See `TaskQueue.trySubmitBatch`. */
   trySubmitBatch(values: readonly InOf<A>[]): boolean {
-    return this.core.trySubmitBatch(this.core.define(this.#handler), checkArray('values', values));
+    return this.verbs.trySubmitBatch(this.verbs.define(this.#handler), checkArray('values', values));
   }
 }

@@ -7,7 +7,7 @@
 import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
 import { clearBit, HOST, LIVE_BITS, type Region } from '#memory';
-import { LIVE, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings } from '#pool';
+import { LIVE, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
 import { tagOutput } from './tagged-output.ts';
 
 export interface Thread {
@@ -18,6 +18,8 @@ export interface Thread {
   readonly slot: Slot;
   /** It has said that it claims. */
   ready: boolean;
+  /** It has answered `warm`. */
+  onWarm: () => void;
   /** What ended it, if it said so. */
   error: unknown;
   /** We are ending it. */
@@ -116,10 +118,10 @@ export class Threads {
     for (const thread of this.#bySlot) if (thread !== undefined) yield thread;
   }
 
-  /** Starts one thread. False: at the cap, pausing, or closed; or it could not even be created. */
-  start(): boolean {
+  /** Starts one thread. Undefined: at the cap, pausing, or closed; or it could not even be created. */
+  start(): Thread | undefined {
     const { concurrency } = this.#options;
-    if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return false;
+    if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return undefined;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;
     const { port1: port, port2 } = new MessageChannel();
     let worker: Worker;
@@ -129,10 +131,10 @@ export class Threads {
       port.close();
       setImmediate(() => this.#noteBootFailure(error)); // we may be inside a verb: nobody is told from here
       this.#pauseFor(0);
-      return false;
+      return undefined;
     }
     toStarting(this.#region.m, slot);
-    const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, error: undefined, condemned: false, condemnedFor: 0 as Entry };
+    const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, onWarm: () => {}, error: undefined, condemned: false, condemnedFor: 0 as Entry };
     this.#bySlot[slot] = thread;
     this.#live++;
     if (this.#options.tagOutput) tagOutput(worker, `${this.#options.name ?? DEFAULT_NAME} ${thread.workerId}`);
@@ -143,7 +145,7 @@ export class Threads {
     worker.on('exit', (code) => this.#onExit(thread, code));
     port.unref();
     worker.unref(); // after the listeners, which ref it: an idle queue must not keep the process alive; work does, in the inbox
-    return true;
+    return thread;
   }
 
   /** Ends a thread. From here it is not live, and may be replaced; its slot stays taken until its `exit`. */
@@ -155,7 +157,7 @@ export class Threads {
     this.#condemned++;
     clearBit(this.#region.m, LIVE_BITS, thread.slot);
     void thread.worker.terminate();
-    if (!this.#closed) setImmediate(() => this.#listener.onMayStart());
+    setImmediate(() => this.#listener.onMayStart());
   }
 
   /** From here nothing is started. */
@@ -183,6 +185,9 @@ export class Threads {
       thread.ready = true;
       this.#bootFailures = 0;
       this.#listener.onReady(thread);
+    } else if (message.kind === 'warm') {
+      thread.onWarm();
+      this.#listener.onMayStart();
     } else {
       thread.error = fromWire(message.error);
       this.#listener.onUncaught(thread);
@@ -195,9 +200,10 @@ export class Threads {
     this.#bySlot[thread.slot] = undefined;
     if (thread.condemned) this.#condemned--;
     else this.#live--;
-    if (was === STARTING && !thread.condemned) this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
+    const loading = wasLoading(this.#region.m, thread.slot); // then a handler's module is at fault, not the boot
+    if (was === STARTING && !thread.condemned && loading === 0) this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
     else if (was === LIVE) this.#bootFailures = 0;
-    if (!this.#closed) this.#listener.onMayStart();
+    this.#listener.onMayStart();
   }
 
   #noteBootFailure(error: unknown): void {

@@ -1,12 +1,12 @@
 /**
- * The first file of a worker thread: attaches to the region, loads the handlers known so far, and claims. It waits for no word
- * from the host, so work that is queued while the host is blocked is started all the same.
+ * The first file of a worker thread: attaches to the region and claims. It waits for no word from the
+ * host, so work that is queued while the host is blocked is started all the same.
  */
 import { syncBuiltinESMExports } from 'node:module';
-import workerThreads from 'node:worker_threads';
+import workerThreads, { receiveMessageOnPort } from 'node:worker_threads';
 import { fromWire, toWire } from '#base';
 import { attachRegion } from '#memory';
-import { Handlers, knownDefinitions, loadHooks, noteExit, type ToHost, type ToWorker, WorkerLoop } from '#pool';
+import { Handlers, loadHooks, noteExit, type ToHost, type ToWorker, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
@@ -20,7 +20,6 @@ const handlers = new Handlers(region, settings.slot);
 process.on('exit', () => noteExit(region.m, settings.slot)); // `terminate` fires no such event
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
-await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
 
 const loop = new WorkerLoop(region, settings, handlers, () => void leave(), exit);
 const tellHost = (message: ToHost): void => port.postMessage(message);
@@ -29,7 +28,13 @@ const onUncaught = (error: unknown): void => {
   loop.spoil();
 };
 process.on('uncaughtException', onUncaught); // until here an error ends the thread, which never was ready
-port.on('message', (message: ToWorker) => loop.abort(message.entry, fromWire(message.reason)));
+const onMessage = async (message: ToWorker): Promise<void> => {
+  if (message.kind === 'abort') return loop.abort(message.entry, fromWire(message.reason));
+  await handlers.loadAll();
+  tellHost({ kind: 'warm' });
+};
+for (let first = receiveMessageOnPort(port); first !== undefined; first = receiveMessageOnPort(port)) await onMessage(first.message);
+port.on('message', onMessage);
 port.unref();
 tellHost({ kind: 'ready' }); // for `warm` and the events only
 loop.start();

@@ -1,0 +1,85 @@
+/**
+ * After a thread has ended: what becomes of the jobs it had. Host thread.
+ *
+ * Claimed and not started: published again, ahead of newer ones. Running: they fail, or run again if they asked for that. A
+ * thread that ended while it imported a handler's module counts as a failure to load it.
+ */
+import { type DeathReason, RailheadError, type RecordNumber, railheadError, toWire } from '#base';
+import { HOST, type Region } from '#memory';
+import { exitedByItself, FAILURES_MAX, noteFailure, recoverSlot, wasLoading } from '#pool';
+import type { Definitions } from './definitions.ts';
+import type { Watch } from './job.ts';
+import type { Reports } from './reports.ts';
+import type { Submitter } from './submitter.ts';
+import { cutShort, type Tally } from './tally.ts';
+import type { Thread } from './threads.ts';
+
+export class Deaths {
+  readonly #region: Region;
+  readonly #submitter: Submitter;
+  readonly #definitions: Definitions;
+  readonly #tally: Tally;
+  readonly #reports: Reports;
+
+  constructor(region: Region, submitter: Submitter, definitions: Definitions, tally: Tally, reports: Reports) {
+    this.#region = region;
+    this.#submitter = submitter;
+    this.#definitions = definitions;
+    this.#tally = tally;
+    this.#reports = reports;
+  }
+
+  onExit(thread: Thread, exitCode: number): void {
+    this.#submitter.drain(Number.POSITIVE_INFINITY); // first: what it handed over is settled and no concern of recovery
+    const remains = recoverSlot(this.#region, thread.slot);
+    for (const record of remains.settled) this.#submitter.settle(record);
+    for (const record of remains.abandoned) this.#submitter.fail(record, undefined);
+    this.#submitter.publishAhead(remains.requeued);
+    const loading = thread.condemned ? 0 : wasLoading(this.#region.m, thread.slot);
+    const loadError = loading === 0 ? undefined : this.#endedOverLoading(thread, exitCode, loading);
+    for (const record of remains.died) {
+      if (loadError !== undefined && this.#submitter.handlerOf(record) === loading) this.#submitter.fail(record, loadError);
+      else this.#die(thread, exitCode, record);
+    }
+  }
+
+  #endedOverLoading({ error, workerId }: Thread, exitCode: number, handlerId: number): RailheadError {
+    const cause = error ?? new Error(`Worker ${workerId} ended with exit code ${exitCode}`);
+    const message = `The module of handler ${this.#definitions.nameOf(handlerId)} ended its thread while it was loaded`;
+    const loadError = railheadError('E_HANDLER_LOAD', message, { cause });
+    if (noteFailure(this.#region, HOST, handlerId, toWire(cause)) === FAILURES_MAX) this.crashLoop(handlerId, loadError);
+    return loadError;
+  }
+
+  /** A module failed to load once too often: what waits for it fails now, with the cause, instead of costing more threads. */
+  crashLoop(handlerId: number, error: unknown): void {
+    this.#submitter.failQueued(error, handlerId);
+    this.#reports.event('crashLoop', { handler: this.#definitions.nameOf(handlerId), error });
+  }
+
+  #die(thread: Thread, exitCode: number, record: RecordNumber): void {
+    const { cutting } = this.#tally;
+    const watch = this.#submitter.jobOf(record)?.watch;
+    const error = cutting ? cutShort() : this.#deathOf(thread, exitCode, record, watch);
+    if (watch !== undefined && !cutting) {
+      watch.attempts++;
+      watch.firstDeath ??= error;
+      if (watch.retriesLeft-- > 0) return this.#submitter.retry(record, watch);
+    }
+    if (this.#submitter.fail(record, error) && cutting) this.#tally.cut++;
+  }
+
+  #deathOf({ workerId, slot, error, condemnedFor }: Thread, exitCode: number, record: RecordNumber, watch: Watch | undefined): RailheadError {
+    const handler = this.#definitions.nameOf(this.#submitter.handlerOf(record));
+    if (condemnedFor !== 0) {
+      const message = `Worker ${workerId} had to be ended because of another task, while it also ran this one of handler \`${handler}\``;
+      return railheadError('E_WORKER_TERMINATED', message, { retryable: true });
+    }
+    const oom = (error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    const reason: DeathReason = oom ? 'oom' : error !== undefined ? 'crash' : exitedByItself(this.#region.m, slot) ? 'exit' : 'terminated';
+    const times = watch !== undefined && watch.attempts > 0 ? `, the last of ${watch.attempts + 1} attempts` : '';
+    const message = `Worker ${workerId} ended with exit code ${exitCode} (${reason}) while it ran a task of handler \`${handler}\`${times}`;
+    const cause = watch?.firstDeath ?? error;
+    return railheadError('E_WORKER_DIED', message, { exitCode, reason, ...(cause === undefined ? {} : { cause }) });
+  }
+}
