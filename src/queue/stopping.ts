@@ -40,6 +40,7 @@ export class Stopping {
   /** Called by the first reason to cut. */
   #cutNow: () => void = () => {};
   #cutAsked = false;
+  #stuck: StopReport['stuck'] = [];
 
   constructor(core: Core, options: ResolvedStopOptions) {
     this.#core = core;
@@ -75,12 +76,11 @@ export class Stopping {
     core.threads.close();
     if (drained) await this.#close();
     else await this.#cut();
-    const stuck = [...core.threads].map((thread) => this.#describe(thread));
     core.close();
     forgetSignals();
     letGo();
     const { completed, failed, cut } = core.tally;
-    return { completed, failed: failed - cut, cut, stuck };
+    return { completed, failed: failed - cut, cut, stuck: this.#stuck };
   }
 
   /** All is settled: workers leave by themselves, those that never got to claim are ended. */
@@ -105,6 +105,7 @@ export class Stopping {
     const { threads } = this.#core;
     for (const thread of threads) threads.condemn(thread);
     await this.#within(this.#gone(), END_MS + END_MS_EACH * threads.count, false);
+    this.#stuck = [...threads].map((thread) => this.#describe(thread));
   }
 
   #gone(): Promise<void> {

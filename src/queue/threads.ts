@@ -18,8 +18,8 @@ export interface Thread {
   readonly slot: Slot;
   /** It has said that it claims. */
   ready: boolean;
-  /** It has answered `warm`. */
-  onWarm: () => void;
+  /** To be called once it answers `warm`. */
+  readonly onWarm: Set<() => void>;
   /** What ended it, if it said so. */
   error: unknown;
   /** We are ending it. */
@@ -134,7 +134,7 @@ export class Threads {
       return undefined;
     }
     toStarting(this.#region.m, slot);
-    const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, onWarm: () => {}, error: undefined, condemned: false, condemnedFor: 0 as Entry };
+    const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, onWarm: new Set(), error: undefined, condemned: false, condemnedFor: 0 as Entry };
     this.#bySlot[slot] = thread;
     this.#live++;
     if (this.#options.tagOutput) tagOutput(worker, `${this.#options.name ?? DEFAULT_NAME} ${thread.workerId}`);
@@ -186,7 +186,8 @@ export class Threads {
       this.#bootFailures = 0;
       this.#listener.onReady(thread);
     } else if (message.kind === 'warm') {
-      thread.onWarm();
+      for (const call of thread.onWarm) call();
+      thread.onWarm.clear();
       this.#listener.onMayStart();
     } else {
       thread.error = fromWire(message.error);

@@ -10,9 +10,9 @@ export async function warm(core: Core, workers: number): Promise<void> {
   let answered = 0;
   const ask = (thread: Thread): void => {
     asked.add(thread);
-    thread.onWarm = () => {
+    thread.onWarm.add(() => {
       if (asked.delete(thread)) answered++;
-    };
+    });
     thread.port.postMessage({ kind: 'warm' });
   };
   const isWarm = (): boolean => {

@@ -33,11 +33,14 @@ const onMessage = async (message: ToWorker): Promise<void> => {
   await handlers.loadAll();
   tellHost({ kind: 'warm' });
 };
-for (let first = receiveMessageOnPort(port); first !== undefined; first = receiveMessageOnPort(port)) await onMessage(first.message);
+const early: ToWorker[] = []; // what the host said before we listened
+for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) early.push(next.message);
+if (early.some(({ kind }) => kind === 'warm')) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
 port.on('message', onMessage);
 port.unref();
 tellHost({ kind: 'ready' }); // for `warm` and the events only
 loop.start();
+for (const message of early) void onMessage(message);
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {

@@ -129,7 +129,8 @@ describe('stats(), size and pending', () => {
       running: 0,
       completed: 0,
       failed: 0,
-      workers: { live: 0, starting: 0, busy: 0, parked: 0, target: 2, started: 0 },
+      aborted: 0,
+      workers: { live: 0, condemned: 0, starting: 0, busy: 0, parked: 0, target: 2, started: 0 },
     });
   });
 
