@@ -140,3 +140,25 @@ test('B41 importing and using the package adds no listener to the process and ch
   expect(without.stdout).not.toBe('');
   expect(using.stdout).toBe(without.stdout);
 });
+
+test('a function that imports prints no warning', async () => {
+  expect(
+    await child(`
+      const queue = new TaskQueue(1);
+      console.log(await queue.run(async (text) => (await import('node:path')).basename(text), 'a/b'));
+    `),
+  ).toBe('b\n');
+});
+
+test('P7 with the host blocked, workers go on through everything already submitted', async () => {
+  expect(
+    await child(`
+      const words = new Int32Array(new SharedArrayBuffer(4));
+      const queue = new TaskQueue({ concurrency: 2, workerData: words });
+      await queue.warm(1);
+      queue.pushBatch(() => { const { workerData } = process.getBuiltinModule('node:worker_threads'); Atomics.add(workerData, 0, 1); Atomics.notify(workerData, 0); }, Array(500).fill(undefined));
+      for (let n = Atomics.load(words, 0); n < 500; n = Atomics.load(words, 0)) if (Atomics.wait(words, 0, n, 20_000) === 'timed-out') break;
+      console.log(Atomics.load(words, 0));
+    `),
+  ).toBe('500\n');
+});
