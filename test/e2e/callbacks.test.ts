@@ -1,4 +1,5 @@
 /** What user callbacks see: never inside a verb, and what they throw stops nothing. Real worker threads; throwing ones in a child process. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from 'vitest';
 import { inChild, once, until, within } from '../support/index.ts';
 import { Gate, of, queueOf } from './gate.ts';
@@ -153,6 +154,25 @@ describe('a failure that no promise tells', () => {
     expect(stderr).toContain('RangeError: rejected');
     expect(code).toBe(1);
   });
+});
+
+test('callbacks run in the async context in which the queue was made, not in that of whoever called a verb', async () => {
+  const context = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const note = (): void => void seen.push(context.getStore());
+  const queue = context.run('made', () => queueOf({ concurrency: 1, backlogMax: 1, onError: note }));
+  for (const name of ['needsDrain', 'drain', 'workerStart', 'error']) queue.on(name, note);
+  const fails = (): never => {
+    throw new Error('expected');
+  };
+  context.run('pushed', () => {
+    queue.push(fails);
+    queue.push((x: unknown) => x, Symbol('never sent'));
+    queue.pushBatch((n: number) => n, [1, 2, 3, 4]);
+  });
+  await within(queue.idle(), 'idle');
+  await until(() => seen.length >= 7, 'seven callbacks');
+  expect([...new Set(seen)]).toEqual(['made']);
 });
 
 describe('what a callback throws', () => {

@@ -131,14 +131,17 @@ describe('outstanding work keeps it', () => {
 });
 
 test('B41 importing and using the package adds no listener to the process and changes no global', async () => {
-  const look = `
-    const events = process.eventNames().map((name) => [String(name), process.listenerCount(name)]).sort();
-    console.log(JSON.stringify([events, Reflect.ownKeys(globalThis).map(String).sort()]));
-  `;
-  const without = await inChild(look);
-  const using = await inChild(`import { TaskQueue } from 'railhead'; await new TaskQueue(2).run((n) => n, 1); ${look}`);
-  expect(without.stdout).not.toBe('');
-  expect(using.stdout).toBe(without.stdout);
+  const { code, stdout } = await inChild(`
+    const look = () => [process.eventNames().map((name) => String(name) + process.listenerCount(name)).sort().join(), Reflect.ownKeys(globalThis).map(String).sort().join()];
+    const before = look();
+    const { TaskQueue } = await import('railhead');
+    const queue = new TaskQueue(2);
+    await queue.run((n) => n, 1);
+    console.log(JSON.stringify({ before, after: look() }));
+  `);
+  const { before, after } = JSON.parse(stdout);
+  expect(after).toEqual(before);
+  expect(code).toBe(0);
 });
 
 test('a function that imports prints no warning', async () => {
@@ -146,6 +149,7 @@ test('a function that imports prints no warning', async () => {
     await child(`
       const queue = new TaskQueue(1);
       console.log(await queue.run(async (text) => (await import('node:path')).basename(text), 'a/b'));
+      await queue.stop(); // what the worker printed has come out by then
     `),
   ).toBe('b\n');
 });

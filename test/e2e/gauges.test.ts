@@ -101,6 +101,12 @@ describe('warm()', () => {
     expect(queue.stats().workers.started).toBe(3);
   });
 
+  test('resolves also when workers leave as soon as they have nothing to do, and starts no more than it must', async () => {
+    const queue = queueOf({ concurrency: 4, parallelism: 4, maxIdleMs: 0 });
+    await within(queue.warm(4), 'warm(4)', 10_000);
+    expect(queue.stats().workers.started).toBeLessThanOrEqual(8);
+  });
+
   test('several at once share the workers', async () => {
     const queue = queueOf(2);
     await within(Promise.all([queue.warm(1), queue.warm(2), queue.warm(2)]), 'three warm()');

@@ -28,6 +28,7 @@ describe('a function', () => {
       },
     };
     class Statics {
+      readonly instance = true;
       static add(n: number): number {
         return n + 1;
       }

@@ -184,6 +184,15 @@ describe('recycle()', () => {
     expect(gate.ran()).toEqual(onceEach(upTo(200)));
   });
 
+  test('replaces a worker whose task has replaced process.exit', async () => {
+    const queue = queueOf(1);
+    await queue.run(() => {
+      process.exit = (() => {}) as typeof process.exit;
+    });
+    queue.recycle();
+    await expect(within(queue.run(workerOf, 0), 'the next task', 10_000)).resolves.toBe(2);
+  });
+
   test('lets a held task end first', async () => {
     const gate = new Gate();
     const queue = queueOf({ concurrency: 1, workerData: gate.workerData });
@@ -200,9 +209,9 @@ describe('recycle()', () => {
 describe('maxHeapMb', () => {
   test('above it a worker retires after its task', async () => {
     const queue = queueOf({ concurrency: 1, maxHeapMb: 1 });
-    const first = await queue.run(workerOf, 0);
-    await gone(queue);
-    await expect(queue.run(workerOf, 0)).resolves.toBe(first + 1);
+    const first = await within(queue.run(workerOf, 0), 'a task under a limit below what a fresh thread has', 10_000);
+    await within(gone(queue), 'no live worker', 10_000);
+    await expect(within(queue.run(workerOf, 0), 'the next', 10_000)).resolves.toBe(first + 1);
   });
 });
 

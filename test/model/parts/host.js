@@ -2,10 +2,10 @@
  * The host thread without its event loop: the parts of `src/queue` that touch shared words, in their order. Each function names
  * the one it mirrors. Threads of the model.
  */
-import { load, peek, waitAsync } from '#atomics';
+import { load, notify, peek, store, waitAsync } from '#atomics';
 import { entryFor, HOST, RECORD_META, RECORD_NEXT, RECORD_STATE, recordAt, SLOT_FRONT, SLOT_LANE, SLOT_WAKE, slotAt } from '#memory';
-import { anySource, ENOUGH, markFront, recoverSlot, START_ONE, toVacant, wakeFor } from '#pool';
-import { ARMED, arm, disarm, hasCompleted, publish, publishRun, takeCompleted, toFree, toStarted } from '#ring';
+import { anySource, ENOUGH, markFront, recoverSlot, START_ONE, toStarting, toVacant, wakeFor } from '#pool';
+import { ARMED, arm, disarm, hasCompleted, isIn, publish, publishRun, QUEUED, takeCompleted, toFree, toStarted } from '#ring';
 
 const AT = slotAt(HOST);
 
@@ -67,6 +67,13 @@ export function onExit(h, slot) {
     publishRun(region, AT + SLOT_FRONT, remains.requeued);
     markFront(region.m, HOST);
   }
+}
+
+/** `Threads.start`: `new Worker`, from which on the thread may run, then `toStarting`. `created` is a word that the thread waits for. */
+export function startThread({ region: { m } }, slot, created) {
+  store(m, created, 1);
+  notify(m, created, 1);
+  toStarting(m, slot);
 }
 
 /** `Core.beforeSleep`, which also follows an exit. */

@@ -9,6 +9,7 @@ import { load, peek, poke, store, waitAsync } from '#atomics';
 import {
   HOST,
   metaFor,
+  RECORD_HANDLER,
   RECORD_META,
   REGION_RECYCLE,
   recordAt,
@@ -29,7 +30,7 @@ const { NO_ENTRY } = pool;
 export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false } = {}) {
   const claimer = pool.claimer(region, slot, maxBatch, 0);
   claimer.size = maxBatch;
-  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, recycle: 0, started: 0, ran: [], found: false };
+  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, recycle: 0, started: 0, ran: [], read: [], found: false };
 }
 
 /** `Runner.run`, one task at a time: its place in the run list is the first. */
@@ -45,6 +46,7 @@ export function run(w, entry) {
   }
   w.started++;
   noteStart(w.region, at);
+  w.read.push(peek(m, at + RECORD_HANDLER)); // what the submitter wrote: the argument, for the model
   if (w.guarded) pool.leaveLibrary(m, w.at + SLOT_GUARD);
   w.ran.push(record); // the handler
   if (w.guarded) pool.enterLibrary(m, w.at + SLOT_GUARD);
@@ -113,6 +115,12 @@ export async function park(w) {
     pool.withdrawIdle(m, w.slot);
     return AWAKE;
   }
+  return sleep(w);
+}
+
+/** The part of `#park` from its wait on: the worker is published as idle, and has looked again. */
+export async function sleep(w) {
+  const { m } = w.region;
   for (;;) {
     const wait = waitAsync(m, w.at + SLOT_PERMIT, 0);
     const how = wait.async ? await wait.value : wait.value;

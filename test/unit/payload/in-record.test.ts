@@ -8,6 +8,7 @@ import {
   FAILED,
   INLINE_BYTES,
   NONE,
+  RECORD_BLOCK,
   RECORD_META,
   RECORD_WORDS,
   REGION_MAX,
@@ -18,7 +19,7 @@ import {
   takeSlab,
   WANTS_RESULT,
 } from '#memory';
-import { allocateBlock, encode, foundNoRoom, freeBlocks, getArgument, getResult, putArgument, putResult, Scratch } from '#payload';
+import { allocateBlock, encode, foundNoRoom, freeBlock, freeBlocks, getArgument, getResult, putArgument, putResult, Scratch } from '#payload';
 import { difference } from './crossing.ts';
 
 const [SUBMITTER, WORKER] = [3, 1] as [Slot, Slot];
@@ -91,6 +92,18 @@ describe('an argument and then a result', () => {
       expect(region.m.subarray(other, other + RECORD_WORDS).every((word) => word === -1)).toBe(true);
     }
     expect([...region.m.subarray(at, at + 3)]).toEqual([-1, -1, -1]); // nor state, link and handler
+  });
+
+  it('touch no byte of the blocks on either side', () => {
+    const [before, middle, after] = [1, 2, 3].map(() => allocateBlock(region, SUBMITTER, 100)) as [number, number, number];
+    freeBlock(region, SUBMITTER, middle);
+    region.bytes.fill(0xee, before, before + 100).fill(0xee, after, after + 100);
+    for (const value of ['x'.repeat(100), bytes(100), { text: 'y'.repeat(80) }]) {
+      expect(put(value)).toBe(true);
+      expect(region.m[at + RECORD_BLOCK]).toBe(middle);
+      for (const other of [before, after]) expect(region.bytes.subarray(other, other + 100).every((byte) => byte === 0xee)).toBe(true);
+      freeBlocks(region, SUBMITTER, at, false);
+    }
   });
 
   it('of up to 40 bytes and all numbers need no block', () => {

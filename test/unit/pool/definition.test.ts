@@ -155,12 +155,22 @@ describe('a module that fails to load', () => {
   });
 
   it.each([2 ** 31, 2 ** 32])('backs off as long while the shared clock passes %i', (wrap) => {
-    nowMs = wrap - 50;
+    for (const begin of [wrap - 50, wrap - 99, wrap - 100, wrap - 1]) {
+      nowMs = begin;
+      write(ID, module('broken'));
+      fail(5);
+      for (const later of [1, 10, 49, 50, 98, 99]) {
+        nowMs = begin + later;
+        expect(mayTry(), `${later} ms after ${begin}`).toBe(false);
+      }
+      nowMs = begin + 100;
+      expect([mayTry(), mayTry()]).toEqual([true, false]);
+    }
+    nowMs = wrap - 150;
+    write(ID, module('broken'));
     fail(5);
-    nowMs += 99;
-    expect(mayTry()).toBe(false);
-    nowMs += 1;
-    expect([mayTry(), mayTry()]).toEqual([true, false]);
+    nowMs = wrap + 10; // the back-off ended before the clock wrapped
+    expect(mayTry()).toBe(true);
   });
 
   it('does not keep another module from being tried', () => {

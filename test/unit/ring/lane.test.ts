@@ -1,6 +1,7 @@
 /** The lane: the battery, and what only two halves of a claim can show. */
 import { describe, expect, it } from 'vitest';
 import {
+  allocate,
   attachRegion,
   createRegion,
   LANE_LAST,
@@ -187,10 +188,11 @@ describe('hasEntries', () => {
     for (const peak of [1, 2, 3, 9]) {
       expect(hasEntries(region, lane)).toBe(false);
       for (const value of range(1, peak)) publish(region, lane, entry(value));
-      for (let left = peak; left > 0; ) {
+      for (let left = peak; left > 0; left--) {
         expect(hasEntries(region, lane)).toBe(true);
-        const { n, from } = offerTo(region, lane, 1, 1);
-        if (n > 0 && take(region.m, from, n)) left--;
+        let { n, from } = offerTo(region, lane, 1, 1);
+        if (n === LOST) ({ n, from } = offerTo(region, lane, 1, 1)); // it moved the lane on
+        expect(n > 0 && take(region.m, from, n)).toBe(true);
       }
     }
     expect(hasEntries(region, lane)).toBe(false);
@@ -205,11 +207,26 @@ describe('a consumer whose view ends before a ring', () => {
     openLane(region, lane, 2, sequence(0));
     publishRun(region, lane, range(1, 600_000).map(entry));
     expect(region.m.length).toBeGreaterThan(view.m.length);
-    let n: number;
     const from = noOffer();
-    while ((n = offer(view, lane, 255, 1, entriesOf(1), from)) === LOST);
-    expect(take(view.m, from, n)).toBe(true);
+    expect(offer(view, lane, 255, 1, entriesOf(1), from)).toBe(LOST); // it leaves the first ring, which was never used
+    expect(offer(view, lane, 255, 1, entriesOf(1), from)).toBe(255);
+    expect(take(view.m, from, 255)).toBe(true);
     expect([...view.m.subarray(entriesOf(1), entriesOf(1) + 255)]).toEqual(range(1, 255));
+  });
+});
+
+describe('a consumer whose view ends in the midst of a ring', () => {
+  it('claims the entries behind its end all the same', () => {
+    const region = createRegion(2, 2 ** 24);
+    const view = attachRegion(region.buffer);
+    allocate(region, view.m.length - (region.m[REGION_TOP] as number) - RING_ENTRIES);
+    const lane = laneOf(0);
+    openLane(region, lane, 64, sequence(0));
+    expect(region.m[lane + LANE_RING] as number).toBe(view.m.length - RING_ENTRIES);
+    publishRun(region, lane, [7, 8].map(entry));
+    const from = noOffer();
+    expect([offer(view, lane, 2, 1, entriesOf(1), from), take(view.m, from, 2)]).toEqual([2, true]);
+    expect([...view.m.subarray(entriesOf(1), entriesOf(1) + 2)]).toEqual([7, 8]);
   });
 });
 

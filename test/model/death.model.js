@@ -1,0 +1,198 @@
+/**
+ * A worker dies at any step, between plain accesses too; after its `exit` the host recovers, and a second worker goes on. Every
+ * job settles exactly once, or died with the thread; none starts twice. Worker: `parts/worker.js`; host: `onExit` of
+ * `parts/host.js`, which mirrors `Threads.#onExit`, `Core.onExit` and `onMayStart`.
+ */
+import { store } from '#atomics';
+import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, SLOT_FRONT, SLOT_LANE, slotAt } from '#memory';
+import { claim, giveBack, markFront, publishIdle, unmarkFront, wakeFor } from '#pool';
+import { openLane, publish } from '#ring';
+import { litmus, mutant } from './explorer/litmus.js';
+import { describe } from './parts/describe.js';
+import { beforeSleep, endsOf, host, onExit } from './parts/host.js';
+import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, startable, startsOf, viewOf } from './parts/shared.js';
+import { claimAndRun, find, park, passWakeOn, sleep, worker } from './parts/worker.js';
+
+/** So many jobs in the host's lane; workers 1 and 2, which claim up to `maxBatch` together. */
+const setup =
+  (jobs, maxBatch = 1, firstOnly = jobs) =>
+  (sequence = 0) => {
+    const region = makeRegion(3);
+    const lane = makeLane(region, HOST, 4, sequence);
+    openLane(region, slotAt(HOST) + SLOT_FRONT, 2, sequence | 0);
+    makeLive(region, 1, 2);
+    store(region.m, REGION_TARGET, 2);
+    const entries = makeJobs(region, jobs);
+    for (const entry of entries.slice(0, firstOnly)) publish(region, lane, entry);
+    return { region, lane, jobs, entries, 1: worker(viewOf(region), 1, { maxBatch }), 2: worker(viewOf(region), 2), h: host(viewOf(region)) };
+  };
+
+/** Every job: settled by the host, dead, lying on the stack, or still to be claimed. */
+const account = (s) => {
+  const left = startable(s.region, reachable(s.region));
+  for (let record = 1; record <= s.jobs; record++) if (startsOf(s.region, record) > 1) return `${record} started twice`;
+  for (const record of left) if (startsOf(s.region, record) > 0) return `${record} is there again`;
+  const ends = [...endsOf(s.h), ...handedOver(s.region)];
+  return onceEach([...ends, ...left], s.jobs) || `${s.h.died.length} died, ${left.length} left`;
+};
+const results = (...texts) => Object.fromEntries(texts.map((text) => [text, 'each job once']));
+
+const threads = {
+  victim: (s) => claimAndRun(s[1]),
+  other: (s) => claimAndRun(s[2]),
+  host: (s) => onExit(s.h, 1),
+};
+const dies = { describe, threads, exit: { victim: 'host' }, faults: { die: ['victim'] }, outcome: account };
+
+litmus('dies claiming, starting, settling or handing over one job', {
+  ...dies,
+  setup: setup(1),
+  outcomes: results('0 died, 0 left', '0 died, 1 left', '1 died, 0 left'),
+});
+
+litmus('dies with a batch', {
+  ...dies,
+  setup: setup(3, 2), // of three jobs and for two workers, a claim may take two
+  threads: { ...threads, other: (s) => claimAndRun(s[2], 1) },
+  outcomes: results('0 died, 0 left', '0 died, 1 left', '0 died, 2 left', '1 died, 0 left', '1 died, 1 left', '1 died, 2 left', '0 died, 3 left'),
+});
+
+litmus('dies in its second claim', {
+  ...dies,
+  setup: setup(3, 2, 2),
+  threads: {
+    victim: (s) => claimAndRun(s[1]),
+    host: (s) => onExit(s.h, 1),
+    submitter: (s) => publish(s.region, s.lane, s.entries[2]),
+  },
+  outcomes: results('0 died, 0 left', '0 died, 1 left', '0 died, 2 left', '0 died, 3 left', '1 died, 0 left', '1 died, 1 left', '1 died, 2 left'),
+});
+
+litmus('dies giving back', {
+  ...dies,
+  setup: setup(3, 2),
+  threads: {
+    victim: (s) => giveBack(s[1].claimer, claim(s[1].claimer, 2)), // as for a handler that it does not know yet
+    other: (s) => claimAndRun(s[2], 1),
+    host: (s) => onExit(s.h, 1),
+  },
+  outcomes: results('0 died, 2 left', '0 died, 3 left'),
+});
+
+/** Worker 1 dies, worker 2 parks whenever there is nothing. `front`: the lane is the front lane of slot 3, marked, and the only one. */
+const setupParked =
+  ({ published = 0, front = false, asleep = false }) =>
+  () => {
+    const region = makeRegion(3);
+    const lane = makeLane(region, front ? 3 : HOST, 2, 0, front ? SLOT_FRONT : SLOT_LANE);
+    if (front) markFront(region.m, 3);
+    openLane(region, slotAt(HOST) + SLOT_FRONT, 2, 0);
+    makeLive(region, 1, 2);
+    store(region.m, REGION_TARGET, 2);
+    if (asleep) publishIdle(region.m, 2);
+    const entries = makeJobs(region, 1);
+    if (published > 0) publish(region, lane, entries[0]);
+    return { region, lane, entries, 1: worker(viewOf(region), 1), 2: worker(viewOf(region), 2), h: host(viewOf(region)), submitter: viewOf(region) };
+  };
+const sleeps = {
+  describe,
+  exit: { victim: 'host' },
+  faults: { die: ['victim'] },
+  mayBlock: ['other'],
+  outcome: (s, { other }) => {
+    if (s.region.m[REGION_SEARCHER] === 1) return 'a dead searcher';
+    if (other === 'blocked' && !hasBit(s.region.m, IDLE_BITS, 2)) return 'the other sleeps, and nobody can see it';
+    if (s.h.died.length > 0) return 'it died with its thread';
+    if (s[1].ran.length + s[2].ran.length > 0) return 'it was run';
+    return s.h.started > 0 ? 'a thread is started' : 'the job waits for ever';
+  },
+};
+/** @thread worker; `asleep` as setup left it. Until it has run a job. */
+const parks = async (w, asleep = false) => {
+  if (asleep) await sleep(w);
+  for (;;) {
+    claimAndRun(w, 1);
+    if (w.ran.length > 0) return;
+    await park(w);
+  }
+};
+const recovers = (s) => {
+  onExit(s.h, 1);
+  beforeSleep(s.h, 2); // `onMayStart`
+};
+
+litmus('dies while it wakes another', {
+  ...sleeps,
+  setup: setupParked({ published: 1 }),
+  threads: {
+    victim: (s) => passWakeOn(s[1].region),
+    other: (s) => parks(s[2]),
+    host: recovers,
+  },
+  outcomes: { 'it was run': 'by the other' },
+});
+
+litmus('dies while it unmarks a front lane', {
+  ...sleeps,
+  setup: setupParked({ front: true, asleep: true }),
+  threads: {
+    victim: (s) => {
+      unmarkFront(s[1].region, 3);
+      claimAndRun(s[1]);
+    },
+    other: (s) => parks(s[2], true),
+    submitter: (s) => {
+      publish(s.submitter, s.lane, s.entries[0]);
+      markFront(s.submitter.m, 3);
+      wakeFor(s.submitter.m);
+    },
+    host: recovers,
+  },
+  outcomes: { 'it was run': 'by either', 'it died with its thread': 'it had started' },
+});
+
+litmus('dies while it searches', {
+  ...sleeps,
+  setup: setupParked({ asleep: true }),
+  threads: {
+    victim: (s) => find(s[1], 1), // what it does next is in search.model.js
+    other: (s) => parks(s[2], true),
+    submitter: (s) => {
+      publish(s.submitter, s.lane, s.entries[0]);
+      wakeFor(s.submitter.m);
+    },
+    host: recovers,
+  },
+  outcome: (s, results) => (results.victim === 'died' ? sleeps.outcome(s, results) : 'the searcher lives'),
+  outcomes: { 'it was run': 'by the other', 'the searcher lives': 'and looks again' },
+});
+
+const RECOVER = 'pool/recover.js';
+const CLAIM = 'pool/claim.js';
+mutant('recovered without a new generation', { module: 'ring/record.js', replace: ['const next = nextGeneration(word, QUEUED);', 'const next = inState(word, QUEUED);'] });
+mutant('announced after the exchange', {
+  module: CLAIM,
+  replace: [
+    /store\(m, at \+ SLOT_ANNOUNCED, n\);.*\n(\s*if \(!take\(m, c\.offer, n\)\) \{[^}]*\})/,
+    '$1 store(m, at + SLOT_ANNOUNCED, n);',
+  ],
+});
+mutant('not announced', { module: CLAIM, replace: ['store(m, at + SLOT_ANNOUNCED, n);', ''] });
+mutant('noted as running after the start', {
+  module: 'parts/worker.js',
+  replace: [/store\(m, w\.at \+ SLOT_RUN, entry\);\n(\s*if \(!toStarted\(m, at, entry\)\) \{[^}]*\})/, '$1 store(m, w.at + SLOT_RUN, entry);'],
+});
+mutant('the run list is cleared before the hand-over', {
+  module: 'parts/worker.js',
+  replace: [/(if \(toSettled\(m, at\)\) complete\(w\.region, slotAt\(submitter\), record, at\);)\n\s*store\(m, w\.at \+ SLOT_RUN, 0\);/, 'store(m, w.at + SLOT_RUN, 0); $1'],
+});
+mutant('what was settled and not handed over is forgotten', { module: RECOVER, replace: ['remains.settled.push(recordOf(entry));', ';'] });
+mutant('what ran is published again', { module: RECOVER, replace: ['remains.died.push(recordOf(entry));', 'remains.requeued.push(entry);'] });
+mutant('recovered before the stack is drained', { module: 'parts/host.js', replace: [/drain\(h\);\n(\s*const remains = recoverSlot\(region, slot\);)/, '$1 drain(h);'] });
+mutant('announced entries are not published again', { module: RECOVER, replace: [/for \(let k = 0; k < announced; k\+\+\)/, 'for (let k = 0; k < 0; k++)'] });
+mutant('published again without marking the front lane', { module: 'parts/host.js', replace: ['markFront(region.m, HOST);', ''] });
+mutant('a dead searcher still counts', { module: RECOVER, replace: ['cas(m, REGION_SEARCHER, slot, 0);', ''], by: 'dies while it searches' });
+mutant('a batch is taken back from the lane it was published in', {
+  module: CLAIM,
+  replace: [/(const entries = inHand === NO_ENTRY \? \[\] : \[inHand\];)/, 'store(region.m, slot + SLOT_ANNOUNCED, 0); $1'],
+});
