@@ -60,7 +60,7 @@ export function claimer(region: Region, slot: Slot, maxBatchSize: number, firstS
 
 /** The next job of the batch, or `NO_ENTRY`. Taking it is an exchange, since a rescue may empty the batch at any moment. */
 export function takeNext(m: Int32Array, slot: number): Entry {
-  const batch = load(m, slot + SLOT_BATCH);
+  const batch = load(m, slot + SLOT_BATCH); // edge batch-1: taking side
   if (batchLeft(batch) === 0) return NO_ENTRY;
   const entry = glance(m, slot + SLOT_ENTRIES + batchNext(batch)) as Entry;
   return cas(m, slot + SLOT_BATCH, batch, advanced(batch)) === batch ? entry : NO_ENTRY;
@@ -128,6 +128,7 @@ function claimFrom(c: Claimer, lane: number, most: number): number {
     c.size = Math.min(c.size * 2, c.maxBatchSize);
     return LOST;
   }
+  // edge batch-1: claim -> take
   if (n > 1) store(m, at + SLOT_BATCH, newBatch(load(m, at + SLOT_BATCH), n)); // I2: the old batch was empty, so nobody else writes here now
   return n;
 }
@@ -155,7 +156,7 @@ export function giveBack(c: Claimer): boolean {
 export function takeBatch(m: Int32Array, slot: Slot, into: Entry[]): void {
   const at = slotAt(slot);
   for (;;) {
-    const batch = load(m, at + SLOT_BATCH);
+    const batch = load(m, at + SLOT_BATCH); // edge batch-1: emptying side
     const left = batchLeft(batch);
     if (left === 0) return;
     const had = into.length;

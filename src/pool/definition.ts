@@ -33,7 +33,7 @@ const LONGEST_BACKOFF_MS = 30_000;
 
 const rowOf = (id: number): number => DEFINITIONS + (id % DEFINITION_COUNT) * DEFINITION_WORDS;
 
-/** @thread host. `text` lies in the region already; the id goes last, and makes the row valid (edge definition-1). */
+/** @thread host. `text` lies in the region already; the id goes last, and makes the row valid. */
 export function writeDefinition(m: Int32Array, id: number, text: number, length: number): void {
   const row = rowOf(id);
   store(m, row + DEFINITION_ID, 0);
@@ -41,13 +41,13 @@ export function writeDefinition(m: Int32Array, id: number, text: number, length:
   store(m, row + DEFINITION_LENGTH, length);
   store(m, row + DEFINITION_FAILURES, 0);
   store(m, row + DEFINITION_ERROR_LENGTH, 0);
-  store(m, row + DEFINITION_ID, id);
+  store(m, row + DEFINITION_ID, id); // edge definition-1: write -> read
 }
 
 /** @thread worker. The definition of a handler that an unsettled job names; undefined when the row is somebody else's by now. */
 export function readDefinition(region: Region, id: number): Definition | undefined {
   const row = rowOf(id);
-  if (load(region.m, row + DEFINITION_ID) !== id) return undefined;
+  if (load(region.m, row + DEFINITION_ID) !== id) return undefined; // edge definition-1: reading side
   const text = readText(region, load(region.m, row + DEFINITION_TEXT), load(region.m, row + DEFINITION_LENGTH));
   return JSON.parse(text) as Definition;
 }

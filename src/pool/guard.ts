@@ -16,10 +16,11 @@ export const DOOMED = 2;
 
 /** @thread worker. Waits here, perhaps for ever, if the thread is to be ended. */
 export function enterLibrary(m: Int32Array, guard: number): void {
+  // edge guard-1: crossing
   while (cas(m, guard, OPEN, LIBRARY) !== OPEN) wait(m, guard, DOOMED); // the killer notifies when it puts OPEN back
 }
 
 /** @thread worker. LIBRARY is its own to leave: nobody else moves that state. */
 export function leaveLibrary(m: Int32Array, guard: number): void {
-  store(m, guard, OPEN);
+  store(m, guard, OPEN); // edge guard-1: what was changed inside -> whoever dooms the thread
 }

@@ -61,7 +61,7 @@ export function unparkHottest(m: Int32Array): boolean {
     if (slot === NO_SLOT) return false;
     if (!clearBit(m, IDLE_BITS, slot)) continue; // another waker, or the worker itself, was first
     const permit = slotAt(slot) + SLOT_PERMIT;
-    store(m, permit, 1);
+    store(m, permit, 1); // edge park-2: the permit before the notify
     notify(m, permit, 1);
     return true;
   }
@@ -93,7 +93,7 @@ export const START_ONE = 2;
 /** Any publisher, after publishing: if fewer run than should, and nobody is looking already, wakes the hottest parked worker. */
 export function wakeFor(m: Int32Array): typeof ENOUGH | typeof WOKE_ONE | typeof START_ONE {
   if (load(m, REGION_SEARCHER) !== 0) return ENOUGH; // it will find the job, and pass the wake on (edge search-1)
-  if (runningWorkers(m) >= load(m, REGION_TARGET)) return ENOUGH;
+  if (runningWorkers(m) >= load(m, REGION_TARGET)) return ENOUGH; // edges park-1 and life-1: this look comes after the publish
   return unparkHottest(m) ? WOKE_ONE : START_ONE;
 }
 
@@ -107,5 +107,5 @@ export function startSearch(m: Int32Array, slot: Slot): boolean {
  * job, it wakes one more worker for what is left; if with none, it parks, and parking looks again.
  */
 export function endSearch(m: Int32Array): void {
-  store(m, REGION_SEARCHER, 0);
+  store(m, REGION_SEARCHER, 0); // edge search-1: before the searcher's next look
 }

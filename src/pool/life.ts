@@ -34,7 +34,7 @@ export function toLive(m: Int32Array, slot: Slot): void {
 /** @thread worker that holds no job. It no longer counts, so it must look at the sources once more: others relied on it. */
 export function toLeaving(m: Int32Array, slot: Slot): void {
   store(m, slotAt(slot) + SLOT_LIFE, LEAVING);
-  clearBit(m, LIVE_BITS, slot);
+  clearBit(m, LIVE_BITS, slot); // edge life-1: before the leaver's last look
 }
 
 /** @thread worker, as it ends by `process.exit`, its own or a handler's. */
@@ -63,7 +63,7 @@ export function announceEnd(m: Int32Array): void {
 
 /** @thread host. From here no job starts; jobs that run go on. */
 export function stopStarting(m: Int32Array): void {
-  store(m, REGION_PHASE, STOPPED);
+  store(m, REGION_PHASE, STOPPED); // edge stop-1: stop -> claim
 }
 
-export const mayStart = (m: Int32Array): boolean => load(m, REGION_PHASE) !== STOPPED;
+export const mayStart = (m: Int32Array): boolean => load(m, REGION_PHASE) !== STOPPED; // edge stop-1: claim side

@@ -46,7 +46,7 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
   store(m, at + SLOT_GUARD, OPEN);
   const remains: Remains = { died: [], abandoned: [], settled: [], requeued: [] };
   for (let k = 0; k < RUN_MAX; k++) {
-    const entry = peek(m, at + SLOT_RUN + k) as Entry;
+    const entry = peek(m, at + SLOT_RUN + k) as Entry; // plain: carried by edge exit-1
     poke(m, at + SLOT_RUN + k, 0);
     if (entry === 0) continue;
     const record = recordAt(region, recordOf(entry));

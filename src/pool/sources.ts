@@ -33,6 +33,6 @@ export function markFront(m: Int32Array, slot: Slot): void {
  * two has set the bit again or is seen here (edge front-1).
  */
 export function unmarkFront(region: Region, slot: Slot): void {
-  clearBit(region.m, FRONT_BITS, slot);
+  clearBit(region.m, FRONT_BITS, slot); // edge front-1: before the second look
   if (hasEntries(region, slotAt(slot) + SLOT_FRONT)) setBit(region.m, FRONT_BITS, slot);
 }

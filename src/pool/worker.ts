@@ -191,6 +191,7 @@ export class WorkerLoop {
   /** Publishers relied on us while we searched: what is left besides our job is ours to find somebody for. */
   #passWakeOn(): void {
     const { m } = this.#region;
+    // edges search-1 and life-1: the look that others relied on
     if (anySource(this.#region) && wakeFor(m) === START_ONE) wake(m, slotAt(HOST)); // only the host can start threads
   }
 
@@ -211,11 +212,12 @@ export class WorkerLoop {
       return true;
     }
     publishIdle(m, slot);
+    // edges park-1 and stop-1: the last look
     if (anySource(this.#region) || this.#mustLeave()) {
       withdrawIdle(m, slot); // or a waker did: then its permit ends our next wait early, and we look again
       return false;
     }
-    const wait = waitAsync(m, this.#at + SLOT_PERMIT, 0);
+    const wait = waitAsync(m, this.#at + SLOT_PERMIT, 0); // edge park-2: waiting side
     if (!wait.async) {
       withdrawIdle(m, slot);
       return false;

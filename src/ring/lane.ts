@@ -102,7 +102,7 @@ export interface Offer {
  * Returns how many, `EMPTY` or `LOST`.
  */
 export function offer(region: Region, lane: number, most: number, sharers: number, into: number, out: Offer): number {
-  const ring = load(region.m, lane + LANE_RING); // edge lane-2
+  const ring = load(region.m, lane + LANE_RING); // edge lane-2: claim side
   if (ring === NONE) return EMPTY;
   let m = reach(region, ring + RING_ENTRIES);
   const mask = peek(m, ring + RING_MASK);
@@ -128,7 +128,7 @@ export function take(m: Int32Array, from: Offer, n: number): boolean {
  * may have filled the ring and linked the next one between our two looks.
  */
 function nextRing(m: Int32Array, lane: number, ring: number, tail: Sequence): number {
-  const next = load(m, ring + RING_NEXT);
+  const next = load(m, ring + RING_NEXT); // edge lane-2: claim side
   if (next === NONE) return EMPTY;
   if (load(m, ring + RING_TAIL) === tail) cas(m, lane + LANE_RING, ring, next);
   return LOST;

@@ -24,7 +24,7 @@ export const ABANDONED = 4;
 /** @thread submitter, which owns the free record. Returns the entry to publish. */
 export function toQueued(m: Int32Array, at: number, record: RecordNumber): Entry {
   const word = inState(load(m, at + RECORD_STATE), QUEUED);
-  store(m, at + RECORD_STATE, word);
+  store(m, at + RECORD_STATE, word); // edge record-1: queued -> started
   return entryFor(record, word);
 }
 
@@ -32,7 +32,7 @@ export function toQueued(m: Int32Array, at: number, record: RecordNumber): Entry
 export function toStarted(m: Int32Array, at: number, entry: Entry): boolean {
   const word = load(m, at + RECORD_STATE);
   if (stateOf(word) !== QUEUED || !isCurrent(entry, word)) return false;
-  return cas(m, at + RECORD_STATE, word, inState(word, STARTED)) === word;
+  return cas(m, at + RECORD_STATE, word, inState(word, STARTED)) === word; // edge record-1: start side
 }
 
 /** @thread the worker that started it. True: payload and record now go to the submitter, by the completion stack. */

@@ -29,6 +29,7 @@ export function complete(region: Region, slot: number, record: RecordNumber, at:
 
 /** Wakes the submitter if it is armed; one of all wakers pays for the notify. After the push, or the sleeper would miss it. */
 export function wake(m: Int32Array, slot: number): void {
+  // edge stack-2: the push comes before this look
   if (load(m, slot + SLOT_WAKE) === ARMED && cas(m, slot + SLOT_WAKE, ARMED, AWAKE) === ARMED) notify(m, slot + SLOT_WAKE, 1);
 }
 
@@ -56,7 +57,7 @@ export const hasCompleted = (m: Int32Array, slot: number): boolean => load(m, sl
 
 /** @thread submitter. From here a push wakes it. It must look at every reason to be awake once more before it sleeps. */
 export function arm(m: Int32Array, slot: number): void {
-  store(m, slot + SLOT_WAKE, ARMED);
+  store(m, slot + SLOT_WAKE, ARMED); // edge stack-2: armed before the last look at the stack
 }
 
 /** @thread submitter, which found something to do after arming. False: somebody has taken the wake, and notifies. */

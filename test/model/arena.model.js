@@ -26,7 +26,8 @@ const setup = (taken, free) => () => {
 function onLists({ region: { m } }) {
   const found = [];
   for (const list of [slotAt(OWNER) + SLOT_ARENA + ARENA_FREE, slotAt(OWNER) + SLOT_REMOTE]) {
-    for (let block = peek(m, list); block !== 0 && found.length < 20; block = peek(m, block + BLOCK_NEXT)) found.push((block + BLOCK_HEADER) * 4);
+    for (let block = peek(m, list); block !== 0 && found.length < 20; block = peek(m, block + BLOCK_NEXT))
+      found.push((block + BLOCK_HEADER) * 4);
   }
   return found;
 }
@@ -92,14 +93,23 @@ litmus('a block goes round: freed by another, allocated, freed again', {
 });
 
 const M = 'payload/arena.js';
-mutant('freed to the owner without an exchange', { module: M, replace: ['const seen = cas(m, owner + SLOT_REMOTE, top, block);', 'exchange(m, owner + SLOT_REMOTE, block); const seen = top;'] });
+mutant('freed to the owner without an exchange', {
+  module: M,
+  replace: ['const seen = cas(m, owner + SLOT_REMOTE, top, block);', 'exchange(m, owner + SLOT_REMOTE, block); const seen = top;'],
+});
 mutant('the list taken without an exchange', {
   module: M,
-  replace: ['let block = exchange(region.m, remote, NONE);', 'let block = load(region.m, remote); cas(region.m, remote, load(region.m, remote), NONE);'],
+  replace: [
+    'let block = exchange(region.m, remote, NONE);',
+    'let block = load(region.m, remote); cas(region.m, remote, load(region.m, remote), NONE);',
+  ],
 });
 mutant('linked after it is pushed', {
   module: M,
-  replace: [/poke\(m, block \+ BLOCK_NEXT, top\);\n\s*(const seen = cas\(m, owner \+ SLOT_REMOTE, top, block\);.*)/, '$1\n poke(m, block + BLOCK_NEXT, top);'],
+  replace: [
+    /poke\(m, block \+ BLOCK_NEXT, top\);\n\s*(const seen = cas\(m, owner \+ SLOT_REMOTE, top, block\);.*)/,
+    '$1\n poke(m, block + BLOCK_NEXT, top);',
+  ],
 });
 mutant('the link not read anew after a push that failed', {
   module: M,

@@ -38,7 +38,8 @@ function start({ region }, entry) {
 /** @thread owner. Starts what it holds, job by job. */
 function startHeld(c, inHand) {
   const started = [start(c, inHand)];
-  for (let entry = takeNext(c.region.m, slotAt(c.slot)); entry !== NO_ENTRY; entry = takeNext(c.region.m, slotAt(c.slot))) started.push(start(c, entry));
+  for (let entry = takeNext(c.region.m, slotAt(c.slot)); entry !== NO_ENTRY; entry = takeNext(c.region.m, slotAt(c.slot)))
+    started.push(start(c, entry));
   return started;
 }
 
@@ -129,7 +130,7 @@ litmus('one of many copies of an entry starts', {
       return again === 0 ? [] : [start(s.rescuer, again)];
     },
   },
-  outcome: (s, results) => {
+  outcome: (_s, results) => {
     const by = Object.keys(results).filter((name) => results[name].some((record) => record !== -1));
     return by.length === 1 ? `by the ${by}` : `started ${by.length} times`;
   },
@@ -149,7 +150,10 @@ mutant('taken from the batch without an exchange', {
 });
 mutant('batch emptied without an exchange', {
   module: 'pool/claim.js',
-  replace: [/if \(cas\(m, slot \+ SLOT_BATCH, batch, newBatch\(batch, 0\)\) === batch\)\s*return;/, 'store(m, slot + SLOT_BATCH, newBatch(batch, 0)); return;'],
+  replace: [
+    /if \(cas\(m, slot \+ SLOT_BATCH, batch, newBatch\(batch, 0\)\) === batch\)\s*return;/,
+    'store(m, slot + SLOT_BATCH, newBatch(batch, 0)); return;',
+  ],
 });
 mutant('entries kept from a batch that was lost', { module: 'pool/claim.js', replace: ['into.length = had;', ''] });
 mutant('the job in hand is forgotten when giving back', {

@@ -24,7 +24,15 @@ const setup =
     store(region.m, REGION_TARGET, 2);
     const entries = makeJobs(region, jobs);
     for (const entry of entries.slice(0, firstOnly)) publish(region, lane, entry);
-    return { region, lane, jobs, entries, 1: worker(viewOf(region), 1, { maxBatch }), 2: worker(viewOf(region), 2), h: host(viewOf(region)) };
+    return {
+      region,
+      lane,
+      jobs,
+      entries,
+      1: worker(viewOf(region), 1, { maxBatch }),
+      2: worker(viewOf(region), 2),
+      h: host(viewOf(region)),
+    };
   };
 
 /** Every job: settled by the host, dead, lying on the stack, or still to be claimed. */
@@ -53,8 +61,9 @@ litmus('dies claiming, starting, settling or handing over one job', {
 litmus('dies with a batch', {
   ...dies,
   setup: setup(3, 2), // of three jobs and for two workers, a claim may take two
-  threads: { ...threads, other: (s) => claimAndRun(s[2], 1) },
-  outcomes: results('0 died, 0 left', '0 died, 1 left', '0 died, 2 left', '1 died, 0 left', '1 died, 1 left', '1 died, 2 left', '0 died, 3 left'),
+  threads: { ...threads, victim: (s) => claimAndRun(s[1], 1), other: (s) => claimAndRun(s[2], 1) },
+  outcome: (s, { victim }) => (victim === 'died' ? account(s) : 'it lives, and holds the rest'),
+  outcomes: results('it lives, and holds the rest', '0 died, 1 left', '0 died, 2 left', '0 died, 3 left', '1 died, 1 left'),
 });
 
 litmus('dies in its second claim', {
@@ -65,7 +74,15 @@ litmus('dies in its second claim', {
     host: (s) => onExit(s.h, 1),
     submitter: (s) => publish(s.region, s.lane, s.entries[2]),
   },
-  outcomes: results('0 died, 0 left', '0 died, 1 left', '0 died, 2 left', '0 died, 3 left', '1 died, 0 left', '1 died, 1 left', '1 died, 2 left'),
+  outcomes: results(
+    '0 died, 0 left',
+    '0 died, 1 left',
+    '0 died, 2 left',
+    '0 died, 3 left',
+    '1 died, 0 left',
+    '1 died, 1 left',
+    '1 died, 2 left',
+  ),
 });
 
 litmus('dies giving back', {
@@ -92,7 +109,15 @@ const setupParked =
     if (asleep) publishIdle(region.m, 2);
     const entries = makeJobs(region, 1);
     if (published > 0) publish(region, lane, entries[0]);
-    return { region, lane, entries, 1: worker(viewOf(region), 1), 2: worker(viewOf(region), 2), h: host(viewOf(region)), submitter: viewOf(region) };
+    return {
+      region,
+      lane,
+      entries,
+      1: worker(viewOf(region), 1),
+      2: worker(viewOf(region), 2),
+      h: host(viewOf(region)),
+      submitter: viewOf(region),
+    };
   };
 const sleeps = {
   describe,
@@ -116,6 +141,7 @@ const parks = async (w, asleep = false) => {
     await park(w);
   }
 };
+const lives = (text) => (s, results) => (results.victim === 'died' ? sleeps.outcome(s, results) : text);
 const recovers = (s) => {
   onExit(s.h, 1);
   beforeSleep(s.h, 2); // `onMayStart`
@@ -123,10 +149,10 @@ const recovers = (s) => {
 
 litmus('dies while it wakes another', {
   ...sleeps,
-  setup: setupParked({ published: 1 }),
+  setup: setupParked({ published: 1, asleep: true }), // whoever published relied on worker 1
   threads: {
     victim: (s) => passWakeOn(s[1].region),
-    other: (s) => parks(s[2]),
+    other: (s) => parks(s[2], true),
     host: recovers,
   },
   outcomes: { 'it was run': 'by the other' },
@@ -136,10 +162,7 @@ litmus('dies while it unmarks a front lane', {
   ...sleeps,
   setup: setupParked({ front: true, asleep: true }),
   threads: {
-    victim: (s) => {
-      unmarkFront(s[1].region, 3);
-      claimAndRun(s[1]);
-    },
+    victim: (s) => unmarkFront(s[1].region, 3), // what it does next is in front.model.js
     other: (s) => parks(s[2], true),
     submitter: (s) => {
       publish(s.submitter, s.lane, s.entries[0]);
@@ -148,7 +171,8 @@ litmus('dies while it unmarks a front lane', {
     },
     host: recovers,
   },
-  outcomes: { 'it was run': 'by either', 'it died with its thread': 'it had started' },
+  outcome: lives('the worker lives'),
+  outcomes: { 'it was run': 'by the other', 'the worker lives': 'and looks again' },
 });
 
 litmus('dies while it searches', {
@@ -163,13 +187,16 @@ litmus('dies while it searches', {
     },
     host: recovers,
   },
-  outcome: (s, results) => (results.victim === 'died' ? sleeps.outcome(s, results) : 'the searcher lives'),
+  outcome: lives('the searcher lives'),
   outcomes: { 'it was run': 'by the other', 'the searcher lives': 'and looks again' },
 });
 
 const RECOVER = 'pool/recover.js';
 const CLAIM = 'pool/claim.js';
-mutant('recovered without a new generation', { module: 'ring/record.js', replace: ['const next = nextGeneration(word, QUEUED);', 'const next = inState(word, QUEUED);'] });
+mutant('recovered without a new generation', {
+  module: 'ring/record.js',
+  replace: ['const next = nextGeneration(word, QUEUED);', 'const next = inState(word, QUEUED);'],
+});
 mutant('announced after the exchange', {
   module: CLAIM,
   replace: [
@@ -180,19 +207,39 @@ mutant('announced after the exchange', {
 mutant('not announced', { module: CLAIM, replace: ['store(m, at + SLOT_ANNOUNCED, n);', ''] });
 mutant('noted as running after the start', {
   module: 'parts/worker.js',
-  replace: [/store\(m, w\.at \+ SLOT_RUN, entry\);\n(\s*if \(!toStarted\(m, at, entry\)\) \{[^}]*\})/, '$1 store(m, w.at + SLOT_RUN, entry);'],
+  replace: [
+    /store\(m, w\.at \+ SLOT_RUN, entry\);\n(\s*if \(!toStarted\(m, at, entry\)\) \{[^}]*\})/,
+    '$1 store(m, w.at + SLOT_RUN, entry);',
+  ],
 });
 mutant('the run list is cleared before the hand-over', {
   module: 'parts/worker.js',
-  replace: [/(if \(toSettled\(m, at\)\) complete\(w\.region, slotAt\(submitter\), record, at\);)\n\s*store\(m, w\.at \+ SLOT_RUN, 0\);/, 'store(m, w.at + SLOT_RUN, 0); $1'],
+  replace: [
+    /(if \(toSettled\(m, at\)\) complete\(w\.region, slotAt\(submitter\), record, at\);)\n\s*store\(m, w\.at \+ SLOT_RUN, 0\);/,
+    'store(m, w.at + SLOT_RUN, 0); $1',
+  ],
 });
 mutant('what was settled and not handed over is forgotten', { module: RECOVER, replace: ['remains.settled.push(recordOf(entry));', ';'] });
-mutant('what ran is published again', { module: RECOVER, replace: ['remains.died.push(recordOf(entry));', 'remains.requeued.push(entry);'] });
-mutant('recovered before the stack is drained', { module: 'parts/host.js', replace: [/drain\(h\);\n(\s*const remains = recoverSlot\(region, slot\);)/, '$1 drain(h);'] });
-mutant('announced entries are not published again', { module: RECOVER, replace: [/for \(let k = 0; k < announced; k\+\+\)/, 'for (let k = 0; k < 0; k++)'] });
+mutant('what ran is published again', {
+  module: RECOVER,
+  replace: ['remains.died.push(recordOf(entry));', 'remains.requeued.push(entry);'],
+});
+mutant('recovered before the stack is drained', {
+  module: 'parts/host.js',
+  replace: [/drain\(h\);\n(\s*const remains = recoverSlot\(region, slot\);)/, '$1 drain(h);'],
+});
+mutant('announced entries are not published again', {
+  module: RECOVER,
+  replace: [/for \(let k = 0; k < announced; k\+\+\)/, 'for (let k = 0; k < 0; k++)'],
+});
 mutant('published again without marking the front lane', { module: 'parts/host.js', replace: ['markFront(region.m, HOST);', ''] });
-mutant('a dead searcher still counts', { module: RECOVER, replace: ['cas(m, REGION_SEARCHER, slot, 0);', ''], by: 'dies while it searches' });
-mutant('a batch is taken back from the lane it was published in', {
+mutant('a dead searcher still counts', {
+  module: RECOVER,
+  replace: ['cas(m, REGION_SEARCHER, slot, 0);', ''],
+  by: 'dies while it searches',
+});
+mutant('what is given back is not announced any more', {
   module: CLAIM,
+  by: 'dies giving back',
   replace: [/(const entries = inHand === NO_ENTRY \? \[\] : \[inHand\];)/, 'store(region.m, slot + SLOT_ANNOUNCED, 0); $1'],
 });

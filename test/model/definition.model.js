@@ -18,7 +18,18 @@ import {
   recordOf,
 } from '#memory';
 import { allocateBlock, freeBlock, Scratch } from '#payload';
-import { backingOff, claim, claimer, FAILURES_MAX, keepFailure, NO_ENTRY, noteFailure, noteSuccess, readDefinition, writeDefinition } from '#pool';
+import {
+  backingOff,
+  claim,
+  claimer,
+  FAILURES_MAX,
+  keepFailure,
+  NO_ENTRY,
+  noteFailure,
+  noteSuccess,
+  readDefinition,
+  writeDefinition,
+} from '#pool';
 import { publish, toQueued } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
@@ -46,7 +57,8 @@ const setup = (defined) => () => {
   makeLive(region, 1, 2);
   const block = defined ? define(region, OLD, 'old') : 0;
   const c = claimer(viewOf(region), 1, 1, 0);
-  return { region, lane, block, c, host: viewOf(region), worker: viewOf(region), 1: viewOf(region), 2: viewOf(region) };
+  // Bytes are written around the seam, so the explorer cannot put them back: the Map makes it run this before each schedule.
+  return { again: new Map(), region, lane, block, c, host: viewOf(region), worker: viewOf(region), 1: viewOf(region), 2: viewOf(region) };
 };
 
 /** @thread host. A job of handler `id`. */
@@ -182,18 +194,30 @@ litmus('a failure kept in the place of another', {
   describe,
   threads: { reader: (s) => backingOff(s[1], OLD).cause, keeper: (s) => keepFailure(s[2], 2, OLD, WIRES[1], new Scratch()) },
   outcome: (_s, { reader }) => `${reader}`,
-  outcomes: { [WIRES[0]]: 'before', [WIRES[1]]: 'after', undefined: 'between' },
+  outcomes: { [WIRES[0]]: 'before', [WIRES[1]]: 'after' },
 });
 
 const M = 'pool/definition.js';
-mutant('the id before the rest', { module: M, replace: [/store\(m, row \+ DEFINITION_ID, 0\);/, 'store(m, row + DEFINITION_ID, id);'], by: 'a row used again while a worker boots' });
-mutant('the id is never compared', { module: M, replace: [/if \(load\(region\.m, row \+ DEFINITION_ID\) !== id\)\n\s*return undefined;/, ''], by: 'a row used again while a worker boots' });
+mutant('the id before the rest', {
+  module: M,
+  replace: [/store\(m, row \+ DEFINITION_ID, 0\);/, 'store(m, row + DEFINITION_ID, id);'],
+  by: 'a row used again while a worker boots',
+});
 mutant('failures counted by a load and a store', {
   module: M,
-  replace: ['const failures = add(m, rowOf(id) + DEFINITION_FAILURES, 1) + 1;', 'const failures = load(m, rowOf(id) + DEFINITION_FAILURES) + 1; store(m, rowOf(id) + DEFINITION_FAILURES, failures);'],
+  replace: [
+    'const failures = add(m, rowOf(id) + DEFINITION_FAILURES, 1) + 1;',
+    'const failures = load(m, rowOf(id) + DEFINITION_FAILURES) + 1; store(m, rowOf(id) + DEFINITION_FAILURES, failures);',
+  ],
 });
 mutant('all try when the back-off is over', {
   module: M,
-  replace: [/cas\(region\.m, row \+ DEFINITION_OPEN_UNTIL, until, (\(now \+ backoffMs\(failures\)\) \| 0)\) === until/, '(store(region.m, row + DEFINITION_OPEN_UNTIL, $1), true)'],
+  replace: [
+    /cas\(region\.m, row \+ DEFINITION_OPEN_UNTIL, until, (\(now \+ backoffMs\(failures\)\) \| 0)\) === until/,
+    '(store(region.m, row + DEFINITION_OPEN_UNTIL, $1), true)',
+  ],
 });
-mutant('published before it is defined', { module: 'definition.model.js', replace: [/define\(s\.host, OLD, 'old'\);\n\s*submit\(s, OLD\);/, "submit(s, OLD); define(s.host, OLD, 'old');"] });
+mutant('published before it is defined', {
+  module: 'definition.model.js',
+  replace: [/define\(s\.host, OLD, 'old'\);\n\s*submit\(s, OLD\);/, "submit(s, OLD); define(s.host, OLD, 'old');"],
+});

@@ -2,7 +2,7 @@
  * Front lanes: a thread that publishes in its own, and two workers that claim from it and unmark it when they found it empty.
  * `claim` is the product's, with all its sources; a forgotten entry is one in a front lane whose bit is clear.
  */
-import { recordOf, SLOT_FRONT, slotAt } from '#memory';
+import { recordOf, SLOT_FRONT } from '#memory';
 import { claim, claimer, markFront, NO_ENTRY, unmarkFront } from '#pool';
 import { publishRun } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
@@ -83,7 +83,7 @@ mutant('unmarked without a second look', {
 mutant('second look before the bit is cleared', {
   module: 'pool/sources.js',
   replace: [
-    /clearBit\(region\.m, FRONT_BITS, slot\);\s*if \(hasEntries\(region, slotAt\(slot\) \+ SLOT_FRONT\)\)\s*setBit\(region\.m, FRONT_BITS, slot\);/,
+    /clearBit\(region\.m, FRONT_BITS, slot\);.*\n\s*if \(hasEntries\(region, slotAt\(slot\) \+ SLOT_FRONT\)\)\s*setBit\(region\.m, FRONT_BITS, slot\);/,
     'if (!hasEntries(region, slotAt(slot) + SLOT_FRONT)) clearBit(region.m, FRONT_BITS, slot);',
   ],
 });

@@ -119,10 +119,16 @@ mutant('crossed without an exchange', {
 });
 mutant('crosses after one wait, whatever the guard says', {
   module: 'pool/guard.js',
-  replace: [/while \(cas\(m, guard, OPEN, LIBRARY\) !== OPEN\)\s*wait\(m, guard, DOOMED\);.*/, 'if (cas(m, guard, OPEN, LIBRARY) !== OPEN) { wait(m, guard, DOOMED); store(m, guard, LIBRARY); }'],
+  replace: [
+    /while \(cas\(m, guard, OPEN, LIBRARY\) !== OPEN\)\s*wait\(m, guard, DOOMED\);.*/,
+    'if (cas(m, guard, OPEN, LIBRARY) !== OPEN) { wait(m, guard, DOOMED); store(m, guard, LIBRARY); }',
+  ],
 });
 mutant('waits for the wrong state', { module: 'pool/guard.js', replace: ['wait(m, guard, DOOMED)', 'wait(m, guard, OPEN)'] });
 mutant('the library is never left', { module: 'pool/guard.js', replace: ['store(m, guard, OPEN);', ''] });
 mutant('doom without the second look', { module: 'guard.model.js', replace: [/if \(stillRuns\(\)\) return true;/, 'return true;'] });
 mutant('spared without a notify', { module: 'guard.model.js', replace: [/notify\(m, GUARD\(slot\), 1\);/, ''] });
-mutant('doomed whatever the guard says', { module: 'guard.model.js', replace: [/if \(cas\(m, GUARD\(slot\), OPEN, DOOMED\) !== OPEN\) continue;/, 'store(m, GUARD(slot), DOOMED);'] });
+mutant('doomed whatever the guard says', {
+  module: 'guard.model.js',
+  replace: [/if \(cas\(m, GUARD\(slot\), OPEN, DOOMED\) !== OPEN\) continue;/, 'store(m, GUARD(slot), DOOMED);'],
+});

@@ -36,14 +36,17 @@ function claimAll(s, slot, claims, most) {
 }
 
 /** `1+2 claimed`: how many each consumer got, if every entry is where it should be. */
-const account = (count) => (s, { one, two }) => {
-  const left = rest(s.region, s.lane);
-  for (const got of [one, two]) if (!ascending(got.flat())) return `out of order: ${got.flat()}`;
-  const claimed = [...one.flat(), ...two.flat()];
-  if (left.some((entry) => claimed.some((other) => other > entry))) return `${left} left behind`;
-  return onceEach([...claimed, ...left], count) || `${one.flat().length}+${two.flat().length} claimed`;
-};
-const counts = (...pairs) => Object.fromEntries(pairs.map((pair) => [`${pair} claimed`, 'each entry once, in order; the rest is still there']));
+const account =
+  (count) =>
+  (s, { one, two }) => {
+    const left = rest(s.region, s.lane);
+    for (const got of [one, two]) if (!ascending(got.flat())) return `out of order: ${got.flat()}`;
+    const claimed = [...one.flat(), ...two.flat()];
+    if (left.some((entry) => claimed.some((other) => other > entry))) return `${left} left behind`;
+    return onceEach([...claimed, ...left], count) || `${one.flat().length}+${two.flat().length} claimed`;
+  };
+const counts = (...pairs) =>
+  Object.fromEntries(pairs.map((pair) => [`${pair} claimed`, 'each entry once, in order; the rest is still there']));
 
 litmus('three published, two claim singly', {
   setup: setup(),
@@ -121,10 +124,7 @@ mutant('tail before the entry', {
 });
 mutant('tail of a run before its entries', {
   module: M,
-  replace: [
-    /(for \(let k = 0; k < count; k\+\+\)\n?\s*poke\(.*\);)\n\s*(store\(m, ring \+ RING_TAIL, seqAdd\(tail, count\)\);)/,
-    '$2 $1',
-  ],
+  replace: [/(for \(let k = 0; k < count; k\+\+\)\n?\s*poke\(.*\);)\n\s*(store\(m, ring \+ RING_TAIL, seqAdd\(tail, count\)\);)/, '$2 $1'],
 });
 mutant('a run published entry by entry', {
   module: M,
@@ -151,4 +151,4 @@ mutant('entries written to the closed ring', {
   replace: [/(store\(region\.m, lane \+ LANE_LAST, next\);)/, 'store(region.m, lane + LANE_LAST, ring);'],
 });
 mutant('a ring linked before its head is set', { module: M, replace: ['store(m, ring + RING_HEAD, first);', ''] });
-mutant('more claimed than is there', { module: M, replace: ['Math.min(most, Math.ceil(waiting / sharers))', 'most'] });
+mutant('more claimed than is there', { module: M, replace: [/Math\.min\(most, (waiting, )?Math\.ceil\(waiting \/ sharers\)\)/, 'most'] });

@@ -20,7 +20,15 @@ const setup =
     openLane(region, slotAt(HOST) + SLOT_FRONT, 2, 0);
     makeLive(region, ...live);
     store(region.m, REGION_TARGET, 1);
-    return { region, created: region.m.length - 16, jobs, entries: makeJobs(region, jobs), 1: worker(viewOf(region), 1, { maxJobs: 1 }), 2: worker(viewOf(region), 2), h: host(viewOf(region)) };
+    return {
+      region,
+      created: region.m.length - 8,
+      jobs,
+      entries: makeJobs(region, jobs),
+      1: worker(viewOf(region), 1, { maxJobs: 1 }),
+      2: worker(viewOf(region), 2),
+      h: host(viewOf(region)),
+    };
   };
 
 litmus('a thread is started, works and leaves', {
@@ -128,8 +136,25 @@ mutant('leaves before it stops counting', {
   module: 'parts/worker.js',
   replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, 'passWakeOn(w.region); $1'],
 });
-mutant('leaves and tells nobody', { module: 'parts/worker.js', replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'] });
-mutant('leaves and still counts', { module: 'pool/life.js', replace: [/(SLOT_LIFE, LEAVING\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'] });
-mutant('the host is not woken for a thread', { module: 'parts/worker.js', replace: ['pool.wakeFor(region.m) === pool.START_ONE', 'pool.wakeFor(region.m) === -1'] });
-mutant('a dead thread still counts', { module: 'pool/life.js', replace: [/(SLOT_LIFE, VACANT\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'] });
-mutant('live is never said', { module: 'pool/life.js', replace: ['store(m, slotAt(slot) + SLOT_LIFE, LIVE);', ''] });
+mutant('leaves and tells nobody', {
+  module: 'parts/worker.js',
+  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
+});
+mutant('leaves and still counts', {
+  module: 'pool/life.js',
+  replace: [/(SLOT_LIFE, LEAVING\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'],
+});
+mutant('the host is not woken for a thread', {
+  module: 'parts/worker.js',
+  replace: ['pool.wakeFor(region.m) === pool.START_ONE', 'pool.wakeFor(region.m) === -1'],
+});
+mutant('a dead thread still counts', {
+  by: 'exit is seen after leaving',
+  module: 'pool/life.js',
+  replace: [/(SLOT_LIFE, VACANT\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'],
+});
+mutant('live is never said', {
+  by: 'exit is seen after leaving',
+  module: 'pool/life.js',
+  replace: ['store(m, slotAt(slot) + SLOT_LIFE, LIVE);', ''],
+});

@@ -22,7 +22,19 @@ const setup =
     const front = makeLane(region, 3, 2, sequence, SLOT_FRONT);
     makeLive(region, ...live);
     store(region.m, REGION_TARGET, live.length);
-    return { region, lane, other, front, jobs, entries: makeJobs(region, jobs), 1: worker(viewOf(region), 1), 2: worker(viewOf(region), 2), host: viewOf(region), submitter: viewOf(region), h: host(viewOf(region)) };
+    return {
+      region,
+      lane,
+      other,
+      front,
+      jobs,
+      entries: makeJobs(region, jobs),
+      1: worker(viewOf(region), 1),
+      2: worker(viewOf(region), 2),
+      host: viewOf(region),
+      submitter: viewOf(region),
+      h: host(viewOf(region)),
+    };
   };
 
 /** @thread worker. Parks as often as it must, until it has run a job. */
@@ -206,7 +218,10 @@ litmus('an idle worker retires while a job comes', {
 
 const SOURCES = 'pool/sources.js';
 const IDLE = 'pool/idle.js';
-mutant('no look between publishing idle and waiting', { module: 'parts/worker.js', replace: ['if (pool.anySource(w.region) || mustLeave(w)) {', 'if (false) {'] });
+mutant('no look between publishing idle and waiting', {
+  module: 'parts/worker.js',
+  replace: ['if (pool.anySource(w.region) || mustLeave(w)) {', 'if (false) {'],
+});
 mutant('the last look comes before publishing idle', {
   module: 'parts/worker.js',
   replace: [
@@ -217,30 +232,49 @@ mutant('the last look comes before publishing idle', {
 mutant('front lanes forgotten before the sleep', { module: SOURCES, replace: ['anyLane(region, FRONT_BITS, words, SLOT_FRONT) || ', ''] });
 mutant('lanes forgotten before the sleep', { module: SOURCES, replace: [' || anyLane(region, LANE_BITS, words, SLOT_LANE)', ''] });
 mutant('only the first lane is looked at before the sleep', {
+  by: 'two submitters and one sleeper, which parks again and again',
   module: SOURCES,
   replace: ['slot = nextBit(region.m, bits, words, slot + 1);', 'slot = -1;'],
 });
-mutant('stop and recycle forgotten before the sleep', { module: 'parts/worker.js', replace: ['pool.anySource(w.region) || mustLeave(w)', 'pool.anySource(w.region)'] });
+mutant('stop and recycle forgotten before the sleep', {
+  module: 'parts/worker.js',
+  replace: ['pool.anySource(w.region) || mustLeave(w)', 'pool.anySource(w.region)'],
+});
 mutant('the next ring forgotten before the sleep', { module: 'ring/lane.js', replace: [' || load(m, ring + RING_NEXT) !== NONE', ''] });
 mutant('permit wiped out after the bit is set', {
+  by: 'two submitters and one sleeper, which parks again and again',
   module: IDLE,
   replace: [/store\(m, at \+ SLOT_PERMIT, 0\);.*\n(.*\n\s*setBit\(m, IDLE_BITS, slot\);)/, '$1 store(m, at + SLOT_PERMIT, 0);'],
 });
 mutant('permit given before the bit is cleared', {
+  by: 'two submitters and one sleeper, which parks again and again',
   module: IDLE,
-  replace: [/if \(!clearBit\(m, IDLE_BITS, slot\)\)\s*continue;(.*\n)\s*const permit = slotAt\(slot\) \+ SLOT_PERMIT;\n\s*store\(m, permit, 1\);\n\s*notify\(m, permit, 1\);/, 'const permit = slotAt(slot) + SLOT_PERMIT; store(m, permit, 1); notify(m, permit, 1); if (!clearBit(m, IDLE_BITS, slot)) continue;'],
+  replace: [
+    /if \(!clearBit\(m, IDLE_BITS, slot\)\)\s*continue;(.*\n)\s*const permit = slotAt\(slot\) \+ SLOT_PERMIT;\n\s*store\(m, permit, 1\);.*\n\s*notify\(m, permit, 1\);/,
+    'const permit = slotAt(slot) + SLOT_PERMIT; store(m, permit, 1); notify(m, permit, 1); if (!clearBit(m, IDLE_BITS, slot)) continue;',
+  ],
 });
 mutant('no permit, only a notify', { module: IDLE, replace: ['store(m, permit, 1);', ''] });
 mutant('woken before the job is published', {
+  by: 'two submitters and one sleeper, which parks again and again',
   module: 'park.model.js',
   replace: [/(publish\(s\.submitter, s\.other, s\.entries\[1\]\);)\n\s*return wakeFor\(s\.submitter\.m\);/, 'wakeFor(s.submitter.m); $1'],
 });
 mutant('idle bit cleared by a load and a store', {
+  by: 'two jobs and two sleepers',
   module: 'memory/bits.js',
   replace: [
     /return \(and\(m, wordOf\(bits, slot\), ~bitOf\(slot\)\) & bitOf\(slot\)\) !== 0;/,
     'const w = wordOf(bits, slot); const seen = load(m, w); and(m, w, seen & ~bitOf(slot)); return (seen & bitOf(slot)) !== 0;',
   ],
 });
-mutant('leaves without finding somebody for what is there', { module: 'parts/worker.js', replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'] });
-mutant('counts as running until its exit', { module: 'pool/life.js', replace: [/(store\(m, slotAt\(slot\) \+ SLOT_LIFE, LEAVING\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'] });
+mutant('leaves without finding somebody for what is there', {
+  by: 'an idle worker retires while a job comes',
+  module: 'parts/worker.js',
+  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
+});
+mutant('counts as running until its exit', {
+  by: 'an idle worker retires while a job comes',
+  module: 'pool/life.js',
+  replace: [/(store\(m, slotAt\(slot\) \+ SLOT_LIFE, LEAVING\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'],
+});

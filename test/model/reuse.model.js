@@ -9,7 +9,19 @@ import { FREE, publish, toQueued, toRequeued } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { drain, host } from './parts/host.js';
-import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, SEQUENCES, startable, startsOf, viewOf } from './parts/shared.js';
+import {
+  handedOver,
+  makeJobs,
+  makeLane,
+  makeLive,
+  makeRegion,
+  onceEach,
+  reachable,
+  SEQUENCES,
+  startable,
+  startsOf,
+  viewOf,
+} from './parts/shared.js';
 import { run, worker } from './parts/worker.js';
 
 /** Job 1 is published, and a slow worker holds a copy of its entry: from a batch that was rescued, say. */
@@ -51,7 +63,8 @@ const account = (s, { slow, fast, host: reused }) => {
   const settled = [...s.h.settled, ...handedOver(s.region)].length;
   if (s.slow.read.includes(SECOND)) return 'a void entry started the next job';
   if (startsOf(s.region, 1) !== s.slow.ran.length + s.fast.ran.length) return 'two wrote at once';
-  if (s.slow.ran.length + s.fast.ran.length + left.length !== (reused ? 2 : 1)) return `${s.slow.ran.length + s.fast.ran.length} starts, ${left.length} left`;
+  if (s.slow.ran.length + s.fast.ran.length + left.length !== (reused ? 2 : 1))
+    return `${s.slow.ran.length + s.fast.ran.length} starts, ${left.length} left`;
   if (settled !== s.slow.ran.length + s.fast.ran.length) return `${settled} settled`;
   return `${reused ? 'used twice' : 'used once'}: slow ${slow}, fast ${fast}`;
 };
@@ -135,14 +148,29 @@ litmus('published again by recovery while others hold copies', {
 });
 
 const M = 'ring/record.js';
-mutant('freed without a new generation', { module: M, replace: ['nextGeneration(load(m, at + RECORD_STATE), FREE)', 'inState(load(m, at + RECORD_STATE), FREE)'] });
-mutant('the generation of the entry is not compared', { module: M, replace: [/(export function toStarted[\s\S]*?stateOf\(word\) !== QUEUED) \|\| !isCurrent\(entry, word\)/, '$1'] });
+mutant('freed without a new generation', {
+  module: M,
+  replace: ['nextGeneration(load(m, at + RECORD_STATE), FREE)', 'inState(load(m, at + RECORD_STATE), FREE)'],
+});
+mutant('the generation of the entry is not compared', {
+  module: M,
+  replace: [/(export function toStarted[\s\S]*?stateOf\(word\) !== QUEUED) \|\| !isCurrent\(entry, word\)/, '$1'],
+});
 mutant('started by a store', {
   module: M,
-  replace: ['return cas(m, at + RECORD_STATE, word, inState(word, STARTED)) === word;', 'store(m, at + RECORD_STATE, inState(word, STARTED)); return true;'],
+  replace: [
+    'return cas(m, at + RECORD_STATE, word, inState(word, STARTED)) === word;',
+    'store(m, at + RECORD_STATE, inState(word, STARTED)); return true;',
+  ],
 });
 mutant('published again by a store', {
   module: M,
-  replace: ['return cas(m, at + RECORD_STATE, word, next) === word ? entryFor(record, next) : 0;', 'store(m, at + RECORD_STATE, next); return entryFor(record, next);'],
+  replace: [
+    'return cas(m, at + RECORD_STATE, word, next) === word ? entryFor(record, next) : 0;',
+    'store(m, at + RECORD_STATE, next); return entryFor(record, next);',
+  ],
 });
-mutant('published again without a new generation', { module: M, replace: ['const next = nextGeneration(word, QUEUED);', 'const next = inState(word, QUEUED);'] });
+mutant('published again without a new generation', {
+  module: M,
+  replace: ['const next = nextGeneration(word, QUEUED);', 'const next = inState(word, QUEUED);'],
+});

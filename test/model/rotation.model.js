@@ -90,9 +90,15 @@ litmus('never more than may be claimed', {
 });
 
 mutant('the rotation never moves on', { module: 'pool/claim.js', replace: ['c.rotation = slot + 1;', ''] });
-mutant('the round ends at the last lane', { module: 'pool/claim.js', replace: [/if \(wrapped\)\s*return EMPTY;\s*wrapped = true;/, 'return EMPTY;'] });
+mutant('the round ends at the last lane', {
+  module: 'pool/claim.js',
+  replace: [/if \(wrapped\)\s*return EMPTY;\s*wrapped = true;/, 'return EMPTY;'],
+});
 mutant('claimed beyond maxJobs', { module: 'pool/claim.js', replace: ['Math.min(c.size, most)', 'c.size'] });
-mutant('a batch of one too few', { module: 'pool/claim.js', replace: ['newBatch(load(m, at + SLOT_BATCH), n)', 'newBatch(load(m, at + SLOT_BATCH), n - 1)'] });
+mutant('a batch of one too few', {
+  module: 'pool/claim.js',
+  replace: ['newBatch(load(m, at + SLOT_BATCH), n)', 'newBatch(load(m, at + SLOT_BATCH), n - 1)'],
+});
 mutant('a claim that failed counts as empty', {
   module: 'pool/claim.js',
   replace: [/(c\.size = Math\.min\(c\.size \* 2, c\.maxBatchSize\);\s*)return LOST;/, '$1return EMPTY;'],

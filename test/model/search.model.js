@@ -4,11 +4,12 @@
  */
 import { store } from '#atomics';
 import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, recordOf } from '#memory';
+import { publishIdle } from '#pool';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { host, settleAll, submit } from './parts/host.js';
 import { makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, viewOf } from './parts/shared.js';
-import { claimAndRun, find, park, worker, workUntilLeaving } from './parts/worker.js';
+import { claimAndRun, find, park, sleep, worker, workUntilLeaving } from './parts/worker.js';
 
 const setup =
   (jobs, ...live) =>
@@ -17,11 +18,20 @@ const setup =
     makeLane(region, HOST, 2, 0);
     makeLive(region, ...live);
     store(region.m, REGION_TARGET, live.length);
-    return { region, jobs, entries: makeJobs(region, jobs), 1: worker(viewOf(region), 1), 2: worker(viewOf(region), 2), h: host(viewOf(region)) };
+    if (live.includes(2)) publishIdle(region.m, 2); // worker 2 sleeps when the test begins
+    return {
+      region,
+      jobs,
+      entries: makeJobs(region, jobs),
+      1: worker(viewOf(region), 1),
+      2: worker(viewOf(region), 2),
+      h: host(viewOf(region)),
+    };
   };
 
 /** @thread worker. `looks`: of each search; 0: it parks at once. */
-async function workForEver(w, looks) {
+async function workForEver(w, looks, asleep = false) {
+  if (asleep) await sleep(w);
   for (;;) {
     claimAndRun(w);
     if (looks > 0 && find(w, looks)) continue;
@@ -29,9 +39,12 @@ async function workForEver(w, looks) {
   }
 }
 
-const account = (s) => {
+const SLOTS = { worker: 1, one: 1, busy: 1, two: 2, other: 2 };
+const account = (s, results) => {
   if (s.region.m[REGION_SEARCHER] !== 0) return 'a searcher that searches no more';
-  for (const slot of [1, 2]) if (s.live?.includes(slot) && !hasBit(s.region.m, IDLE_BITS, slot)) return `${slot} sleeps unseen`;
+  for (const name of Object.keys(SLOTS)) {
+    if (results[name] === 'blocked' && !hasBit(s.region.m, IDLE_BITS, SLOTS[name])) return `${name} sleeps, and nobody can see it`;
+  }
   return onceEach([...s[1].ran, ...s[2].ran, ...reachable(s.region).map(recordOf)], s.jobs) || `${s[1].ran.length}+${s[2].ran.length} run`;
 };
 const counts = (...pairs) => Object.fromEntries(pairs.map((pair) => [`${pair} run`, 'nothing is left with all asleep']));
@@ -52,7 +65,7 @@ litmus('two jobs for two that search', {
   setup: setup(2, 1, 2),
   describe,
   mayBlock: ['one', 'two'],
-  threads: { one: (s) => workForEver(s[1], 1), two: (s) => workForEver(s[2], 1), host: submitAll },
+  threads: { one: (s) => workForEver(s[1], 1), two: (s) => workForEver(s[2], 1, true), host: submitAll },
   outcome: account,
   outcomes: counts('2+0', '0+2', '1+1'),
 });
@@ -69,10 +82,10 @@ litmus('a searcher that found work wakes one more', {
       }
       // In a handler for ever, as far as the others can tell.
     },
-    other: (s) => workForEver(s[2], 0),
+    other: (s) => workForEver(s[2], 0, true),
     host: submitAll,
   },
-  outcome: (s) => (s[1].ran.length + s[2].ran.length < 2 ? 'a job waits behind a busy worker' : account(s)),
+  outcome: (s, results) => (s[1].ran.length + s[2].ran.length < 2 ? 'a job waits behind a busy worker' : account(s, results)),
   outcomes: counts('1+1', '0+2'),
 });
 
@@ -91,7 +104,7 @@ litmus('a searcher that leaves finds somebody for what it found', {
       return settleAll(s.h, 2);
     },
   },
-  outcome: (s) => (s.h.started > 0 ? 'a thread is started' : account(s)),
+  outcome: (s, results) => (s.h.started > 0 ? 'a thread is started' : account(s, results)),
   outcomes: { 'a thread is started': 'for the second job' },
 });
 
@@ -100,10 +113,21 @@ mutant('no look after the search, and none before the sleep', {
   module: 'parts/worker.js',
   replace: ['if (pool.anySource(w.region) || mustLeave(w)) {', 'if (mustLeave(w)) {'],
 });
-mutant('a searcher that found a job passes no wake on', { module: 'parts/worker.js', replace: ['if (w.found) passWakeOn(w.region);', ''] });
+mutant('a searcher that found a job passes no wake on', {
+  by: 'a searcher that found work wakes one more',
+  module: 'parts/worker.js',
+  replace: ['if (w.found) passWakeOn(w.region);', ''],
+});
 mutant('the search ends after the claim', {
   module: 'parts/worker.js',
   replace: [/pool\.endSearch\(w\.region\.m\);\n\s*return w\.found;/, 'if (!w.found) pool.endSearch(w.region.m); return w.found;'],
 });
-mutant('two search at once', { module: 'pool/idle.js', replace: [' && cas(m, REGION_SEARCHER, 0, slot) === 0', ' && (store(m, REGION_SEARCHER, slot), true)'] });
-mutant('a leaver asks nobody', { module: 'parts/worker.js', replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'] });
+mutant('looks who searches before it publishes', {
+  module: 'parts/host.js',
+  replace: [/(publish\(h\.region, AT \+ SLOT_LANE, entry\);)\n\s*(staff\(h, 1\);)/, '$2 $1'],
+});
+mutant('a leaver asks nobody', {
+  by: 'a searcher that leaves finds somebody for what it found',
+  module: 'parts/worker.js',
+  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
+});

@@ -50,7 +50,8 @@ litmus('three results, two from one worker', {
     },
     two: (s) => finish(s[2], 3),
   },
-  outcome: (_s, { submitter }) => onceEach(submitter, 3) || (ascending(submitter.filter((record) => record < 3)) ? 'each once, oldest first' : 'out of order'),
+  outcome: (_s, { submitter }) =>
+    onceEach(submitter, 3) || (ascending(submitter.filter((record) => record < 3)) ? 'each once, oldest first' : 'out of order'),
   outcomes: { 'each once, oldest first': 'settled, and awake' },
 });
 
@@ -102,7 +103,10 @@ litmus('of two that wake one pays', {
 const M = 'ring/stack.js';
 mutant('woken before the record is linked', {
   module: M,
-  replace: [/const m = region\.m;\n(\s*let top = load[\s\S]*?top = seen;\n\s*\})\n\s*wake\(m, slot\);/, 'const m = region.m; wake(m, slot);\n$1'],
+  replace: [
+    /const m = region\.m;\n(\s*let top = load[\s\S]*?top = seen;\n\s*\})\n\s*wake\(m, slot\);/,
+    'const m = region.m; wake(m, slot);\n$1',
+  ],
 });
 mutant('linked after it is pushed', {
   module: M,
@@ -119,11 +123,26 @@ mutant('taken without an exchange', {
   module: M,
   replace: ['let link = exchange(m, slot + SLOT_STACK, 0);', 'let link = load(m, slot + SLOT_STACK); store(m, slot + SLOT_STACK, 0);'],
 });
-mutant('the link not read anew after a push that failed', { module: M, replace: [/(let top = load\(m, slot \+ SLOT_STACK\);\n\s*)for \(;;\) \{\n\s*poke\(m, at \+ RECORD_NEXT, top\);/, '$1poke(m, at + RECORD_NEXT, top); for (;;) {'] });
-mutant('only armed when there is a waiter: no second look', { module: 'parts/host.js', replace: [/beforeSleep\(h\);\n\s*if \(hasCompleted\(m, AT\)\) continue;/, 'beforeSleep(h);'] });
+mutant('the link not read anew after a push that failed', {
+  module: M,
+  replace: [
+    /(let top = load\(m, slot \+ SLOT_STACK\);\n\s*)for \(;;\) \{\n\s*poke\(m, at \+ RECORD_NEXT, top\);/,
+    '$1poke(m, at + RECORD_NEXT, top); for (;;) {',
+  ],
+});
+mutant('only armed when there is a waiter: no second look', {
+  module: 'parts/host.js',
+  replace: [/beforeSleep\(h\);\n\s*if \(hasCompleted\(m, AT\)\) continue;/, 'beforeSleep(h);'],
+});
 mutant('armed after the last look', {
   module: 'parts/host.js',
-  replace: [/arm\(m, AT\);\n\s*armed = true;\n(\s*beforeSleep\(h\);\n\s*if \(hasCompleted\(m, AT\)\) continue;)/, '$1 arm(m, AT); armed = true;'],
+  replace: [
+    /arm\(m, AT\);\n\s*armed = true;\n(\s*beforeSleep\(h\);\n\s*if \(hasCompleted\(m, AT\)\) continue;)/,
+    '$1 arm(m, AT); armed = true;',
+  ],
 });
 mutant('the wake is taken and nobody notified', { module: M, replace: ['notify(m, slot + SLOT_WAKE, 1);', ';'] });
-mutant('left armed by whoever wakes', { module: M, replace: ['cas(m, slot + SLOT_WAKE, ARMED, AWAKE) === ARMED)\n        notify', 'true)\n        notify'] });
+mutant('left armed by whoever wakes', {
+  module: M,
+  replace: ['cas(m, slot + SLOT_WAKE, ARMED, AWAKE) === ARMED)\n        notify', 'true)\n        notify'],
+});

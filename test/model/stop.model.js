@@ -23,7 +23,14 @@ const setup =
     const entries = makeJobs(region, jobs);
     for (const entry of entries) publish(region, lane, entry);
     const all = entries.map((_, k) => k + 1);
-    return { region, jobs, all, 1: worker(viewOf(region), 1, { maxBatch }), 2: worker(viewOf(region), 2, { maxBatch }), h: host(viewOf(region)) };
+    return {
+      region,
+      jobs,
+      all,
+      1: worker(viewOf(region), 1, { maxBatch }),
+      2: worker(viewOf(region), 2, { maxBatch }),
+      h: host(viewOf(region)),
+    };
   };
 
 /** Settled, died or cut, each job once; what ran and what was cut. */
@@ -56,7 +63,13 @@ litmus('stop cuts what has not started, and ends the thread', {
     if (exited === 'never started') returnedFirst(s);
     return account(s);
   },
-  outcomes: ends('2 settled, 0 died, 0 cut', '1 settled, 0 died, 1 cut', '0 settled, 0 died, 2 cut', '0 settled, 1 died, 1 cut', '1 settled, 1 died, 0 cut'),
+  outcomes: ends(
+    '2 settled, 0 died, 0 cut',
+    '1 settled, 0 died, 1 cut',
+    '0 settled, 0 died, 2 cut',
+    '0 settled, 1 died, 1 cut',
+    '1 settled, 1 died, 0 cut',
+  ),
 });
 
 /** The thread had returned before it was told to end: its exit is seen later. */
@@ -75,7 +88,13 @@ litmus('stop cuts a batch that was claimed', {
     if (exited === 'never started') returnedFirst(s);
     return account(s);
   },
-  outcomes: ends('2 settled, 0 died, 0 cut', '1 settled, 0 died, 1 cut', '0 settled, 0 died, 2 cut', '0 settled, 1 died, 1 cut', '1 settled, 1 died, 0 cut'),
+  outcomes: ends(
+    '2 settled, 0 died, 0 cut',
+    '1 settled, 0 died, 1 cut',
+    '0 settled, 0 died, 2 cut',
+    '0 settled, 1 died, 1 cut',
+    '1 settled, 1 died, 0 cut',
+  ),
 });
 
 litmus('after stop two workers leave, and nothing more starts', {
@@ -108,15 +127,34 @@ litmus('at most one claim is under way when stop comes', {
       return load(m, ring + RING_HEAD);
     },
   },
-  outcome: (s, { host: head }) => `${load(s.region.m, load(s.region.m, slotAt(HOST) + SLOT_LANE + LANE_RING) + RING_HEAD) - head} after stop`,
+  outcome: (s, { host: head }) =>
+    `${load(s.region.m, load(s.region.m, slotAt(HOST) + SLOT_LANE + LANE_RING) + RING_HEAD) - head} after stop`,
   outcomes: { '0 after stop': 'none was under way', '1 after stop': 'the worker had looked before' },
 });
 
-mutant('the stop flag is read once', { module: 'parts/worker.js', replace: ['if (mustLeave(w)) return LEAVE;', 'if (k === 0 && mustLeave(w)) return LEAVE;'] });
+mutant('the stop flag is read once', {
+  by: 'at most one claim is under way when stop comes',
+  module: 'parts/worker.js',
+  replace: ['if (mustLeave(w)) return LEAVE;', 'if (k === 0 && mustLeave(w)) return LEAVE;'],
+});
 mutant('what queues is cut without an exchange', {
   module: 'parts/host.js',
-  replace: [/if \(toStarted\((h\.region\.m, at, entryFor\(record, load\(h\.region\.m, at \+ RECORD_STATE\)\))\)\)/, 'if (isIn($1, QUEUED))'],
+  replace: [
+    /if \(toStarted\((h\.region\.m, at, entryFor\(record, load\(h\.region\.m, at \+ RECORD_STATE\)\))\)\)/,
+    'if (isIn($1, QUEUED))',
+  ],
 });
-mutant('the rest is failed before the exit', { module: 'stop.model.js', replace: [/failQueued\(s\.h, s\.all\);\n\s*terminate/, 'failAll(s.h, s.all); terminate'] });
-mutant('a stopped queue is not stopped for those that claim', { module: 'pool/life.js', replace: [/load\(m, REGION_PHASE\) === RUNNING/, 'load(m, REGION_PHASE) >= RUNNING'] });
-mutant('nobody wakes those that sleep', { module: 'stop.model.js', replace: [/while \(unparkHottest\(s\.h\.region\.m\)\);/, ''] });
+mutant('the rest is failed before the exit', {
+  module: 'stop.model.js',
+  replace: [/failQueued\(s\.h, s\.all\);\n\s*terminate/, 'failAll(s.h, s.all); terminate'],
+});
+mutant('a stopped queue is not stopped for those that claim', {
+  by: 'after stop two workers leave, and nothing more starts',
+  module: 'pool/life.js',
+  replace: [/load\(m, REGION_PHASE\) === RUNNING/, 'load(m, REGION_PHASE) >= RUNNING'],
+});
+mutant('nobody wakes those that sleep', {
+  by: 'after stop two workers leave, and nothing more starts',
+  module: 'stop.model.js',
+  replace: [/while \(unparkHottest\(s\.h\.region\.m\)\);/, ''],
+});

@@ -36,7 +36,9 @@ const PARTS = {
   unit: vitest('unit', 'types'),
   e2e: vitest('e2e', 'regress'),
   stress: vitest('stress'),
-  model: { counts: 'closing line', args: ['--conditions=model', 'test/model/run.js'] },
+  explorer: vitest('model/explorer-self'),
+  // At most so many seconds for each protocol, and for its faults: each exhausts its bound in less than 25 on a quiet machine.
+  model: { counts: 'closing line', args: ['--conditions=model', 'test/model/run.js', '--seconds', '60'] },
   examples: { counts: 'closing line', args: ['tools/examples.js'] },
 };
 

@@ -5,7 +5,7 @@
 import { load, notify, peek, store, waitAsync } from '#atomics';
 import { entryFor, HOST, RECORD_META, RECORD_NEXT, RECORD_STATE, recordAt, SLOT_FRONT, SLOT_LANE, SLOT_WAKE, slotAt } from '#memory';
 import { anySource, ENOUGH, markFront, recoverSlot, START_ONE, toStarting, toVacant, wakeFor } from '#pool';
-import { ARMED, arm, disarm, hasCompleted, isIn, publish, publishRun, QUEUED, takeCompleted, toFree, toStarted } from '#ring';
+import { ARMED, arm, disarm, hasCompleted, publish, publishRun, takeCompleted, toFree, toStarted } from '#ring';
 
 const AT = slotAt(HOST);
 
@@ -121,4 +121,3 @@ export async function settleAll(h, jobs) {
 
 /** How every job ended, as text that must name each of them once. */
 export const endsOf = (h) => [...h.settled, ...h.died, ...h.cut];
-

@@ -6,11 +6,7 @@ import { once } from '../../support/index.ts';
 export const CREW_DEADLINE_MS = 50_000;
 
 /** A thread's one report, in the order of `jobs`. All threads have ended when this returns or throws. */
-export async function crew<Report>(
-  file: URL,
-  jobs: readonly object[],
-  meanwhile: () => Promise<void> = async () => {},
-): Promise<Report[]> {
+export async function crew<Report>(file: URL, jobs: readonly object[], meanwhile: () => Promise<void> = async () => {}): Promise<Report[]> {
   const workers = jobs.map((workerData) => new Worker(file, { workerData }));
   try {
     const reports = workers.map((worker) => once(worker, 'message', CREW_DEADLINE_MS));

@@ -1,16 +1,6 @@
 /** Producers and consumers of the lane, the ledger and the stack tests: each takes its part, and reports once. Worker thread. */
 import { parentPort, workerData } from 'node:worker_threads';
-import {
-  attachRegion,
-  LANE_LAST,
-  RING_HEAD,
-  RING_MASK,
-  RING_TAIL,
-  recordAt,
-  SLOT_ENTRIES,
-  SLOT_LANE,
-  slotAt,
-} from '#memory';
+import { attachRegion, LANE_LAST, RING_HEAD, RING_MASK, RING_TAIL, recordAt, SLOT_ENTRIES, SLOT_LANE, slotAt } from '#memory';
 import { freeBlock } from '#payload';
 import { anySource, claim, claimer, giveBack, NO_ENTRY, takeNext } from '#pool';
 import { complete, EMPTY, LOST, offer, publish, publishRun, take } from '#ring';
@@ -39,7 +29,14 @@ function produce({ slot, count, small, run, credits, milliseconds }) {
   while (n < count && Atomics.load(control, STOP) === 0 && (n % 256 !== 0 || performance.now() < end)) {
     if (small) spinUntil(() => hasRoom(lane), 'room in the ring');
     const first = slot * PER_PRODUCER + n + 1;
-    const ok = run === 1 ? publish(region, lane, first) : publishRun(region, lane, Array.from({ length: run }, (_, k) => first + k));
+    const ok =
+      run === 1
+        ? publish(region, lane, first)
+        : publishRun(
+            region,
+            lane,
+            Array.from({ length: run }, (_, k) => first + k),
+          );
     if (!ok) throw new Error('the region is at its limit');
     n += run;
     if (credits) Atomics.add(control, CREDITS, run);
@@ -154,7 +151,11 @@ function redeem({ slot, lanes, producers }) {
 function drive({ slot, rounds, each }) {
   for (let round = 0; round < rounds; round++) {
     spinUntil(() => Atomics.load(control, GATE) >= (round + 1) * (threads - 1), 'all consumers to wait');
-    publishRun(region, slotAt(slot) + SLOT_LANE, Array.from({ length: each }, (_, k) => round * each + k + 1));
+    publishRun(
+      region,
+      slotAt(slot) + SLOT_LANE,
+      Array.from({ length: each }, (_, k) => round * each + k + 1),
+    );
   }
   return { claimed: 0 };
 }
@@ -186,7 +187,11 @@ function push({ submitter, records }) {
 
 function free({ slot, blocks }) {
   meet(control, GATE, threads);
-  for (const block of blocks) freeBlock(region, slot, block);
+  for (let k = 0; k < blocks.length; k++) {
+    freeBlock(region, slot, blocks[k]);
+    if (k % 64 === 63) yieldProcessor(); // or each would be through before the next has begun
+  }
+  Atomics.add(control, PRODUCERS_DONE, 1);
   return blocks.length;
 }
 

@@ -21,7 +21,12 @@ const naiveNext = (set: ReadonlySet<number>, from: number): number => {
 describe('popCount', () => {
   it('counts the ones of random words, and of words with none, one and all', () => {
     const random = seeded();
-    const words = [0, -1, ...Array.from({ length: 32 }, (_, k) => 1 << k), ...Array.from({ length: 2_000 }, () => random.int(0, 2 ** 32 - 1) | 0)];
+    const words = [
+      0,
+      -1,
+      ...Array.from({ length: 32 }, (_, k) => 1 << k),
+      ...Array.from({ length: 2_000 }, () => random.int(0, 2 ** 32 - 1) | 0),
+    ];
     for (const word of words) expect(popCount(word), `of ${word}`).toBe((word >>> 0).toString(2).replaceAll('0', '').length);
   });
 });

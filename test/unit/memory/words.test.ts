@@ -118,7 +118,13 @@ describe('the batch of a worker', () => {
       const epoch = batch >>> 16;
       for (let k = 1; k <= 255; k++) {
         batch = advanced(batch);
-        expect([isWord(batch), batchNext(batch), batchCount(batch), batchLeft(batch), batch >>> 16]).toEqual([true, k, 255, 255 - k, epoch]);
+        expect([isWord(batch), batchNext(batch), batchCount(batch), batchLeft(batch), batch >>> 16]).toEqual([
+          true,
+          k,
+          255,
+          255 - k,
+          epoch,
+        ]);
       }
     }
   });

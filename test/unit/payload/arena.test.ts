@@ -1,9 +1,10 @@
 /** The arena: blocks that do not overlap, go back to their owner from wherever they are freed, and serve again. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Slot } from '#base';
-import { allocate, attachRegion, createRegion, NONE, REGION_MAX, REGION_TOP, type Region } from '#memory';
+import { allocate, attachRegion, createRegion, NONE, REGION_MAX, REGION_TOP, type Region, SLOT_REMOTE, slotAt } from '#memory';
 import { allocateBlock, freeBlock } from '#payload';
 import { seeded } from '../../support/index.ts';
+import { interrupted } from '../ring/interrupt.ts';
 
 const [OWNER, OTHER, THIRD] = [0, 1, 2] as [Slot, Slot, Slot];
 const SIZES = [1, 8, 55, 56, 57, 64, 120, 121, 1_000, 65_527, 65_528, 65_529, 70_000, 300_000];
@@ -101,6 +102,16 @@ describe('a freed block', () => {
     freeBlock(other, OWNER, a);
     freeBlock(another, THIRD, b);
     expect([allocateBlock(region, OTHER, 500_000), allocateBlock(region, OTHER, 500_000)].sort()).toEqual([a, b].sort());
+  });
+
+  it('is not lost when another thread frees one at the same moment, or the owner takes all that were freed', () => {
+    const blocks = [1, 2, 3].map(() => allocateBlock(region, OWNER, 10)) as [number, number, number];
+    const remote = slotAt(OWNER) + SLOT_REMOTE;
+    const free = (by: Slot, block: number) => (): void => freeBlock(region, by, block);
+    interrupted('before', 'compareExchange', remote, free(OTHER, blocks[0]), free(THIRD, blocks[1]));
+    const first = interrupted('after', 'exchange', remote, free(OTHER, blocks[2]), () => allocateBlock(region, OWNER, 10));
+    const again = [first, allocateBlock(region, OWNER, 10), allocateBlock(region, OWNER, 10)];
+    expect(again.sort()).toEqual([...blocks].sort());
   });
 
   it('serves the next thread of its slot', () => {

@@ -19,7 +19,18 @@ import {
   takeSlab,
   WANTS_RESULT,
 } from '#memory';
-import { allocateBlock, encode, foundNoRoom, freeBlock, freeBlocks, getArgument, getResult, putArgument, putResult, Scratch } from '#payload';
+import {
+  allocateBlock,
+  encode,
+  foundNoRoom,
+  freeBlock,
+  freeBlocks,
+  getArgument,
+  getResult,
+  putArgument,
+  putResult,
+  Scratch,
+} from '#payload';
 import { difference } from './crossing.ts';
 
 const [SUBMITTER, WORKER] = [3, 1] as [Slot, Slot];

@@ -161,7 +161,11 @@ describe('front lanes', () => {
     const [one, two] = [claim(worker, 1), claim(other, 1)];
     giveBack(other, two);
     giveBack(worker, one);
-    expect(range(0, 3).map(() => claim(third, 1)).sort()).toEqual([1, 2, 3]);
+    expect(
+      range(0, 3)
+        .map(() => claim(third, 1))
+        .sort(),
+    ).toEqual([1, 2, 3]);
   });
 
   it('stay announced by the giver, since it may die before they are published', () => {

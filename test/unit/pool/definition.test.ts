@@ -39,8 +39,8 @@ const mayTry = (): boolean => backingOff(region, ID) === undefined;
 
 describe('a definition', () => {
   it('is found under its id, of either kind, with any text', () => {
-    const made = [module('zähler'), { kind: 'function', name: 'f', source: '(x) => `${x}日本`' }];
-    made.forEach((definition, k) => write(k + 1, definition));
+    const made = [module('zähler'), { kind: 'function', name: 'f', source: '(x) => `日本` + x' }];
+    for (const [k, definition] of made.entries()) write(k + 1, definition);
     expect([1, 2].map((id) => readDefinition(region, id))).toEqual(made);
     expect(knownDefinitions(region.m)).toEqual([1, 2]);
   });

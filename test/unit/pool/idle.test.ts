@@ -1,8 +1,31 @@
 /** Parking and waking, step by step; the interleavings are put in by hand. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Slot } from '#base';
-import { hasBit, IDLE_BITS, LIVE_BITS, REGION_SEARCHER, REGION_TARGET, REGION_TICKET, type Region, SLOT_PERMIT, SLOT_TICKET, setBit, slotAt } from '#memory';
-import { ENOUGH, endSearch, publishIdle, runningWorkers, START_ONE, startSearch, unparkHottest, WOKE_ONE, wakeFor, withdrawIdle } from '#pool';
+import {
+  hasBit,
+  IDLE_BITS,
+  LIVE_BITS,
+  REGION_SEARCHER,
+  REGION_TARGET,
+  REGION_TICKET,
+  type Region,
+  SLOT_PERMIT,
+  SLOT_TICKET,
+  setBit,
+  slotAt,
+} from '#memory';
+import {
+  ENOUGH,
+  endSearch,
+  publishIdle,
+  runningWorkers,
+  START_ONE,
+  startSearch,
+  unparkHottest,
+  WOKE_ONE,
+  wakeFor,
+  withdrawIdle,
+} from '#pool';
 import { within } from '../../support/index.ts';
 import { range, slot } from '../ring/battery.ts';
 import { interrupted } from '../ring/interrupt.ts';

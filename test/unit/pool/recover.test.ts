@@ -36,7 +36,20 @@ import {
 import { complete, Records, toSettled, toStarted } from '#ring';
 import { sequence, slot } from '../ring/battery.ts';
 import { interrupted } from '../ring/interrupt.ts';
-import { announcedBy, claimAll, diesAfter, drainHost, leftInBatch, publishAhead, ringOf, runJob, submit, submitterIn, workerIn, worldOf } from './world.ts';
+import {
+  announcedBy,
+  claimAll,
+  diesAfter,
+  drainHost,
+  leftInBatch,
+  publishAhead,
+  ringOf,
+  runJob,
+  submit,
+  submitterIn,
+  workerIn,
+  worldOf,
+} from './world.ts';
 
 const DEAD = slot(1);
 const at = slotAt(DEAD);
@@ -67,7 +80,8 @@ function afterwards({ region, other }: World, remains: Remains): RecordNumber[] 
   publishAhead(region, remains.requeued);
   const ran: RecordNumber[] = [];
   other.size = 1;
-  for (let entry = claim(other, 1); entry !== NO_ENTRY; entry = claim(other, 1)) runJob(region, other.slot, entry, (record) => ran.push(record));
+  for (let entry = claim(other, 1); entry !== NO_ENTRY; entry = claim(other, 1))
+    runJob(region, other.slot, entry, (record) => ran.push(record));
   expect(new Set(ran).size).toBe(ran.length);
   return ran;
 }
@@ -236,6 +250,7 @@ describe('what other threads relied on a dead worker for', () => {
 
   it('a parked worker that it had chosen to wake is parked as before, or has its permit', () => {
     const { region } = worldWith(0, 1);
+    workerIn(region, slot(2));
     publishIdle(region.m, slot(2));
     expect(() => interrupted('after', 'and', IDLE_BITS, death, () => unparkHottest(region.m))).toThrow('died');
     recoverSlot(region, DEAD);
@@ -280,7 +295,8 @@ describe('death at any shared access', () => {
       const later = afterwards(world, NOTHING);
       const sorted = (list: RecordNumber[]): string => list.sort((a, b) => a - b).join();
       if (sorted([...ran, ...later]) !== sorted(records)) wrong.push(`${message}: ${ran.length + later.length} jobs ran`);
-      if (sorted([...back, ...remains.died, ...remains.settled, ...later]) !== sorted(records)) wrong.push(`${message}: the counts are wrong`);
+      if (sorted([...back, ...remains.died, ...remains.settled, ...later]) !== sorted(records))
+        wrong.push(`${message}: the counts are wrong`);
       expect(remains.died.length + remains.settled.length, message).toBeLessThanOrEqual(1);
     }
     expect(wrong).toEqual([]);

@@ -23,7 +23,7 @@ import {
   batchLeft,
 } from '#memory';
 import { claim, type Claimer, claimer, markFront, NO_ENTRY, takeNext } from '#pool';
-import { complete, nextCompleted, openLane, publishRun, Records, takeCompleted, toFree, toQueued, toSettled, toStarted } from '#ring';
+import { complete, nextCompleted, openLane, publishRun, type Records, takeCompleted, toFree, toQueued, toSettled, toStarted } from '#ring';
 import { sequence } from '../ring/battery.ts';
 
 export const laneOf = (slot: Slot): number => slotAt(slot) + SLOT_LANE;

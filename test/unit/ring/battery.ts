@@ -44,7 +44,7 @@ export const range = (first: number, count: number): number[] => Array.from({ le
 /** Values say whose they are. */
 const PER_PRODUCER = 1_000_000;
 const producerOf = (value: number): number => Math.floor(value / PER_PRODUCER);
-const valueOf = (p: number, n: number): number => p * PER_PRODUCER + n + 1;
+const numbered = (p: number, n: number): number => p * PER_PRODUCER + n + 1;
 const ascending = (values: readonly number[]): boolean => values.every((value, k) => k === 0 || (values[k - 1] as number) < value);
 
 function drain(fifo: Fifo, most = 8): number[] {
@@ -72,7 +72,9 @@ function play(fifo: Fifo, shape: Shape, random: Random, each: number): Play {
     const unfinished = next.flatMap((n, p) => (n < each ? [p] : []));
     if (unfinished.length > 0 && random.next() < eager) {
       const p = random.pick(unfinished);
-      const run = range(0, random.pick([1, 1, 2, 5])).map((k) => valueOf(p, (next[p] as number) + k)).slice(0, each - (next[p] as number));
+      const run = range(0, random.pick([1, 1, 2, 5]))
+        .map((k) => numbered(p, (next[p] as number) + k))
+        .slice(0, each - (next[p] as number));
       next[p] = (next[p] as number) + run.length;
       published.push(...run);
       expect(run.length === 1 ? fifo.publish(p, run[0] as number) : fifo.publishRun(p, run)).toBe(true);
@@ -182,10 +184,10 @@ export function battery(name: string, make: Make): void {
           const fifo = make(shape);
           const busy = range(0, 3).filter((p) => p !== quiet);
           for (let round = 0; round < 10; round++) {
-            for (const p of busy) fifo.publishRun(p, [valueOf(p, 2 * round), valueOf(p, 2 * round + 1)]);
-            fifo.publish(quiet, valueOf(quiet, round));
+            for (const p of busy) fifo.publishRun(p, [numbered(p, 2 * round), numbered(p, 2 * round + 1)]);
+            fifo.publish(quiet, numbered(quiet, round));
             const got = range(0, 3).flatMap(() => fifo.claim(0, 1));
-            expect(got, 'among the first three claims').toContain(valueOf(quiet, round));
+            expect(got, 'among the first three claims').toContain(numbered(quiet, round));
           }
         }
       });

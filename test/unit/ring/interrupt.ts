@@ -11,9 +11,9 @@ export function interrupted<T>(when: 'before' | 'after', op: Operation, word: nu
   const atomics = Atomics as unknown as Record<Operation, Access>;
   const real = atomics[op];
   let waiting = true;
-  const hit = (at: number): boolean => waiting && at === word && !(waiting = false);
   atomics[op] = (m, i, ...rest) => {
-    const now = hit(i);
+    const now = waiting && i === word;
+    if (now) waiting = false;
     if (now && when === 'before') interrupt();
     const value = real(m, i, ...rest);
     if (now && when === 'after') interrupt();

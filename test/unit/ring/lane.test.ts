@@ -131,13 +131,23 @@ describe.each(STARTS)('a chain, with sequences from %i,', (start) => {
     const { region, lane, at } = open(4, start);
     publishRun(region, lane, range(1, 4).map(entry));
     expect(region.m[at + RING_NEXT]).toBe(NONE);
-    const closed = [...region.m.subarray(at + RING_TAIL, at + RING_TAIL + 1), ...region.m.subarray(at + RING_ENTRIES, at + RING_ENTRIES + 4)];
+    const closed = [
+      ...region.m.subarray(at + RING_TAIL, at + RING_TAIL + 1),
+      ...region.m.subarray(at + RING_ENTRIES, at + RING_ENTRIES + 4),
+    ];
     publish(region, lane, entry(5));
     const next = region.m[at + RING_NEXT] as number;
     expect([region.m[lane + LANE_LAST], region.m[lane + LANE_RING]]).toEqual([next, at]);
-    expect([region.m[next + RING_MASK], region.m[next + RING_HEAD], region.m[next + RING_TAIL]]).toEqual([7, (start + 4) | 0, (start + 5) | 0]);
+    expect([region.m[next + RING_MASK], region.m[next + RING_HEAD], region.m[next + RING_TAIL]]).toEqual([
+      7,
+      (start + 4) | 0,
+      (start + 5) | 0,
+    ]);
     publishRun(region, lane, range(6, 7).map(entry));
-    expect([...region.m.subarray(at + RING_TAIL, at + RING_TAIL + 1), ...region.m.subarray(at + RING_ENTRIES, at + RING_ENTRIES + 4)]).toEqual(closed);
+    expect([
+      ...region.m.subarray(at + RING_TAIL, at + RING_TAIL + 1),
+      ...region.m.subarray(at + RING_ENTRIES, at + RING_ENTRIES + 4),
+    ]).toEqual(closed);
   });
 
   it('sends a consumer that holds a pointer to a ring left long ago on to the next, and gives it nothing of the old one', () => {
@@ -145,7 +155,10 @@ describe.each(STARTS)('a chain, with sequences from %i,', (start) => {
     publishRun(region, lane, range(1, 2).map(entry));
     const stale = offerTo(region, lane, 1, 1);
     publishRun(region, lane, range(3, 4).map(entry)); // links a ring of 4
-    for (const expected of [[1, 2], [3, 4, 5, 6]]) {
+    for (const expected of [
+      [1, 2],
+      [3, 4, 5, 6],
+    ]) {
       let { n, from, entries } = offerTo(region, lane, 2, 4);
       if (n === LOST) ({ n, from, entries } = offerTo(region, lane, 2, 4)); // it moved the lane on
       expect(entries).toEqual(expected);

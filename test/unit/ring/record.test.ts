@@ -98,8 +98,12 @@ describe('of two who want the same job at once', () => {
   it('one starts it, and the one who read its state before gets nothing', () => {
     const { m, at } = job();
     const entry = toQueued(m, at, RECORD);
-    const late = interrupted('before', 'compareExchange', at + RECORD_STATE, () => expect(toStarted(m, at, entry)).toBe(true), () =>
-      toStarted(m, at, entry),
+    const late = interrupted(
+      'before',
+      'compareExchange',
+      at + RECORD_STATE,
+      () => expect(toStarted(m, at, entry)).toBe(true),
+      () => toStarted(m, at, entry),
     );
     expect(late).toBe(false);
   });

@@ -1,7 +1,19 @@
 /** A submitter's records: order of reuse, rotation, exhaustion. */
 import { describe, expect, it } from 'vitest';
 import type { RecordNumber } from '#base';
-import { allocate, createRegion, NO_RECORD, NONE, RECORD_WORDS, recordAt, REGION_TOP, type Region, SLAB_COUNT, SLAB_RECORDS, SLAB_TAKEN } from '#memory';
+import {
+  allocate,
+  createRegion,
+  NO_RECORD,
+  NONE,
+  RECORD_WORDS,
+  recordAt,
+  REGION_TOP,
+  type Region,
+  SLAB_COUNT,
+  SLAB_RECORDS,
+  SLAB_TAKEN,
+} from '#memory';
 import { Records } from '#ring';
 import { seeded } from '../../support/index.ts';
 import { range } from './battery.ts';
@@ -67,7 +79,9 @@ describe('records given back', () => {
   it('serve a second burst like the first without new memory', () => {
     const r = region();
     const records = new Records(r, 16);
-    const burst = (): void => take(records, 6_000).forEach((record) => records.give(record));
+    const burst = (): void => {
+      for (const record of take(records, 6_000)) records.give(record);
+    };
     burst();
     burst();
     const top = r.m[REGION_TOP];

@@ -13,7 +13,8 @@ const self = slotAt(slot(0));
 const push = (record: RecordNumber): void => complete(region, self, record, recordAt(region, record));
 const takeAll = (): RecordNumber[] => {
   const all: RecordNumber[] = [];
-  for (let record = takeCompleted(region, self); record !== NO_RECORD; record = nextCompleted(region.m, recordAt(region, record))) all.push(record);
+  for (let record = takeCompleted(region, self); record !== NO_RECORD; record = nextCompleted(region.m, recordAt(region, record)))
+    all.push(record);
   return all;
 };
 const wakeWord = (): number => region.m[self + SLOT_WAKE] as number;
@@ -58,7 +59,13 @@ describe('the completion stack', () => {
   it('loses nothing when two push at once', () => {
     const [a, b, c] = records as [RecordNumber, RecordNumber, RecordNumber];
     push(a);
-    interrupted('before', 'compareExchange', self + SLOT_STACK, () => push(b), () => push(c));
+    interrupted(
+      'before',
+      'compareExchange',
+      self + SLOT_STACK,
+      () => push(b),
+      () => push(c),
+    );
     expect(takeAll()).toEqual([a, b, c]);
   });
 
@@ -110,7 +117,13 @@ describe('the wake word', () => {
   it('is notified once by two wakers that both saw it armed', () => {
     arm(region.m, self);
     const notify = vi.spyOn(Atomics, 'notify');
-    interrupted('before', 'compareExchange', self + SLOT_WAKE, () => wake(region.m, self), () => wake(region.m, self));
+    interrupted(
+      'before',
+      'compareExchange',
+      self + SLOT_WAKE,
+      () => wake(region.m, self),
+      () => wake(region.m, self),
+    );
     const times = notify.mock.calls.length;
     notify.mockRestore();
     expect(times).toBe(1);
