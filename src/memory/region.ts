@@ -42,8 +42,11 @@ export const NONE = 0 as WordIndex;
 export const NO_RECORD = 0 as RecordNumber;
 export const NO_SLAB = -1;
 
-/** Address space asked for, in bytes; halved until the system grants it. Node 20 refuses 16 GiB. */
-const RESERVE_BYTES = 2 ** 32;
+/**
+ * Address space asked for, in bytes; halved until the system grants it. Below 2 GiB, since byte offsets of payloads are kept in
+ * int32 words; room for the records and rings of 2^24 jobs, and as much again for their payloads.
+ */
+const RESERVE_BYTES = 2 ** 31 - 2 ** 20;
 const SMALLEST_RESERVE_BYTES = 2 ** 26;
 /** The region grows by doubling up to this step. Smaller: views are rebuilt often; larger: nothing gained. */
 const GROW_STEP_BYTES = 2 ** 26;

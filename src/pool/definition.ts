@@ -82,7 +82,7 @@ export function noteSuccess(m: Int32Array, id: number): void {
   store(m, rowOf(id) + DEFINITION_FAILURES, 0);
 }
 
-/** Jobs refused during the back-off can say the cause. A block is kept for each time a back-off begins, and is never freed. */
+/** Jobs refused during the back-off can say the cause. One block for each run of failures, never freed: a reader may hold it. */
 function keepFailure(region: Region, slot: Slot, id: number, cause: ErrorWire): void {
   if (load(region.m, rowOf(id) + DEFINITION_ERROR_LENGTH) !== 0) return; // the first one that led here says enough
   const scratch = new Scratch();

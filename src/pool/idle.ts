@@ -60,11 +60,16 @@ export function unparkHottest(m: Int32Array): boolean {
     const slot = hottestIdle(m);
     if (slot === NO_SLOT) return false;
     if (!clearBit(m, IDLE_BITS, slot)) continue; // another waker, or the worker itself, was first
-    const permit = slotAt(slot) + SLOT_PERMIT;
-    store(m, permit, 1); // edge park-2: the permit before the notify
-    notify(m, permit, 1);
+    givePermit(m, slot);
     return true;
   }
+}
+
+/** A permit to a worker that is not parked ends its next wait early, which is harmless. */
+export function givePermit(m: Int32Array, slot: Slot): void {
+  const permit = slotAt(slot) + SLOT_PERMIT;
+  store(m, permit, 1); // edge park-2: the permit before the notify
+  notify(m, permit, 1);
 }
 
 function hottestIdle(m: Int32Array): Slot {

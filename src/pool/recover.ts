@@ -10,8 +10,16 @@ import type { Entry, RecordNumber, Slot } from '#base';
 import {
   BATCH_MAX,
   clearBit,
+  hasBit,
   IDLE_BITS,
+  LANE_LAST,
+  LANE_RING,
+  LIVE_BITS,
+  NONE,
   newBatch,
+  RING_ENTRIES,
+  RING_NEXT,
+  reach,
   type Region,
   REGION_SEARCHER,
   RUN_MAX,
@@ -20,12 +28,16 @@ import {
   SLOT_ANNOUNCED,
   SLOT_BATCH,
   SLOT_ENTRIES,
+  SLOT_FRONT,
   SLOT_GUARD,
   SLOT_RUN,
   slotAt,
+  slotCount,
 } from '#memory';
-import { ABANDONED, isIn, SETTLED, STARTED, toRequeued } from '#ring';
+import { ABANDONED, hasEntries, isIn, SETTLED, STARTED, toRequeued } from '#ring';
 import { OPEN } from './guard.ts';
+import { givePermit } from './idle.ts';
+import { markFront } from './sources.ts';
 
 export interface Remains {
   /** Jobs that ran on the thread and died with it. */
@@ -44,6 +56,11 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
   clearBit(m, IDLE_BITS, slot);
   cas(m, REGION_SEARCHER, slot, 0);
   store(m, at + SLOT_GUARD, OPEN);
+  mendFrontLane(region, at + SLOT_FRONT);
+  for (const other of allSlots(m)) {
+    if (hasEntries(region, slotAt(other) + SLOT_FRONT)) markFront(m, other); // it may have died between unmarking one and looking again
+    if (hasBit(m, LIVE_BITS, other) && !hasBit(m, IDLE_BITS, other)) givePermit(m, other); // or between choosing a worker and waking it
+  }
   const remains: Remains = { died: [], abandoned: [], settled: [], requeued: [] };
   for (let k = 0; k < RUN_MAX; k++) {
     const entry = peek(m, at + SLOT_RUN + k) as Entry; // plain: carried by edge exit-1
@@ -60,6 +77,17 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
   store(m, at + SLOT_ANNOUNCED, 0);
   store(m, at + SLOT_BATCH, newBatch(load(m, at + SLOT_BATCH), 0));
   return remains;
+}
+
+/** The thread may have died between making a ring the last one and linking it: the last one that can be reached is the last. */
+function mendFrontLane(region: Region, lane: number): void {
+  let last = load(region.m, lane + LANE_RING);
+  for (let next = last; next !== NONE; next = load(reach(region, next + RING_ENTRIES), next + RING_NEXT)) last = next;
+  store(region.m, lane + LANE_LAST, last);
+}
+
+function* allSlots(m: Int32Array): Generator<Slot> {
+  for (let slot = 0; slot < slotCount(m); slot++) yield slot as Slot;
 }
 
 /** An announced entry may be void, or run elsewhere by now: then it is left alone. */

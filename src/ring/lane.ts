@@ -6,7 +6,7 @@
  *   consumers                                                                 producer
  *
  * A full ring is closed by linking one of twice the size, and never written again: a stale pointer to it finds it drained for
- * ever, and no ring is used twice. The last and largest stays, so the chain takes at most twice the peak.
+ * ever, and no ring is used twice. The last and largest stays, so the chain takes at most twice the peak of one burst, and never grows for a second like it.
  *
  * No place is reserved before it is written: the tail moves after the entries, so a preempted producer stalls nobody.
  */
@@ -111,7 +111,7 @@ export function offer(region: Region, lane: number, most: number, sharers: numbe
   const tail = load(m, ring + RING_TAIL) as Sequence; // edge lane-1: claim side
   const waiting = seqDiff(tail, head);
   if (waiting <= 0) return waiting === 0 ? nextRing(m, lane, ring, tail) : LOST; // less than 0: head moved on since it was read
-  const n = most === 1 ? 1 : Math.min(most, Math.ceil(waiting / sharers));
+  const n = most === 1 ? 1 : Math.min(most, Math.ceil(waiting / Math.max(1, sharers)));
   for (let k = 0; k < n; k++) poke(m, into + k, glance(m, ring + RING_ENTRIES + (seqAdd(head, k) & mask))); // may be stale: used only if the exchange succeeds
   out.ring = ring;
   out.head = head;
