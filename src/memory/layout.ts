@@ -199,7 +199,7 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('region', 'SLABS', SLABS, SLAB_COUNT, 'offset', 'submitters', 'all', 'Where each slab of records begins.', true),
   row('region', 'SLAB_TAKEN', SLAB_TAKEN, 1, 'count', 'submitters', 'submitters', 'Slabs handed out.', true),
   row('region', 'DEFINITIONS', DEFINITIONS, DEFINITION_COUNT * DEFINITION_WORDS, 'packed', 'host, workers', 'workers', 'Handlers.', true),
-  row('slot', 'SLOT_LIFE', SLOT_LIFE, 1, 'state', 'host, its worker', 'host', 'Life of the slot’s thread.', true),
+  row('slot', 'SLOT_LIFE', SLOT_LIFE, 1, 'state', 'host, its worker', 'host', 'Life of the slot’s thread.'),
   row('slot', 'SLOT_EXITED', SLOT_EXITED, 1, 'state', 'its worker, host', 'host after exit', 'Whether the thread ended by its own will.'),
   row('slot', 'SLOT_LOADING', SLOT_LOADING, 1, 'count', 'its worker, host', 'host after exit', 'Which module it imports.'),
   row('slot', 'SLOT_STARTED', SLOT_STARTED, 1, 'count', 'its worker', 'all', 'Jobs started.', true),
