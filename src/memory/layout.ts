@@ -16,7 +16,7 @@ const at = (n: number): WordIndex => n as WordIndex;
 export const LINE = 32;
 
 export const MAGIC = 0x7261696c; // "rail"
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 
 // ---- region header
 export const REGION_MAGIC: WordIndex = at(0);
@@ -111,6 +111,9 @@ export const SLOT_FRONT: number = 21 * LINE;
 /** Arena: blocks freed by other threads; then the owner's own words, `ARENA_*`. */
 export const SLOT_REMOTE: number = 23 * LINE;
 export const SLOT_ARENA: number = 24 * LINE;
+/** Submitter: results it has not read yet, in units of 64 bytes; and how often that fell to half of the most allowed, for those who wait. */
+export const SLOT_UNREAD: number = 25 * LINE;
+export const SLOT_FALL: number = 25 * LINE + 1;
 
 // ---- arena, relative to SLOT_ARENA; all the owner's
 /** Free list per size class. */
@@ -210,6 +213,8 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('slot', 'SLOT_FRONT', SLOT_FRONT, 2 * LINE, 'link', 'its thread, consumers', 'all', 'Its front lane.', true),
   row('slot', 'SLOT_REMOTE', SLOT_REMOTE, 1, 'link', 'all', 'its thread', 'Blocks freed by other threads.', true),
   row('slot', 'SLOT_ARENA', SLOT_ARENA, ARENA_END + 1, 'link', 'its thread', 'its thread', 'Free lists and chunk.', true),
+  row('slot', 'SLOT_UNREAD', SLOT_UNREAD, 1, 'count', 'workers, its submitter', 'workers', 'Unread results, in units of 64 bytes.', true),
+  row('slot', 'SLOT_FALL', SLOT_FALL, 1, 'count', 'its submitter', 'workers', 'How often unread results fell to half.'),
   row('lane', 'LANE_RING', LANE_RING, 1, 'offset', 'producer once, consumers', 'all', 'Ring that is taken from.', true),
   row('lane', 'LANE_LAST', LANE_LAST, 1, 'offset', 'producer', 'producer', 'Ring that is written to.', true),
   row('ring', 'RING_HEAD', RING_HEAD, 1, 'sequence', 'consumers', 'all', 'Next to claim.', true),

@@ -18,6 +18,8 @@ import {
   classOf,
   NONE,
   ownerOf,
+  REGION_MAX,
+  REGION_TOP,
   type Region,
   reach,
   SLOT_ARENA,
@@ -94,6 +96,7 @@ function pushFree(m: Int32Array, arena: number, block: number, sizeClass: number
 }
 
 function cut(region: Region, arena: number, words: number): number {
+  if (load(region.m, REGION_TOP) > load(region.m, REGION_MAX) / 2) return NONE; // the rest is for records and rings
   if (words > CHUNK_WORDS / 4) return allocate(region, words);
   const cursor = peek(region.m, arena + ARENA_CURSOR);
   if (cursor + words > peek(region.m, arena + ARENA_END)) {

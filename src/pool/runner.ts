@@ -1,7 +1,8 @@
 /**
  * Running one job: start, argument, handler, result, settle. Worker thread.
  *
- * The guard is LIBRARY when `run` is called and when it returns, and OPEN while user code runs: handler, getters of its result.
+ * The guard is LIBRARY when `run` or `runNext` is called and when it returns, and OPEN while user code runs: handler, getters of
+ * its result, a codec.
  */
 import { glance, peek, poke, store } from '#atomics';
 import { type Entry, type RecordNumber, railheadError, toWire } from '#base';
@@ -11,6 +12,7 @@ import {
   RECORD_HANDLER,
   RECORD_META,
   type Region,
+  RUN_MAX,
   recordAt,
   recordOf,
   SLOT_GUARD,
@@ -20,23 +22,55 @@ import {
   submitterOf,
   WANTS_RESULT,
 } from '#memory';
-import { encode, getArgument, NotPlain, putResult, Scratch } from '#payload';
+import {
+  type Codec,
+  causeOf,
+  deserializeWith,
+  Encoded,
+  FORM_PORT,
+  formAt,
+  getArgument,
+  LARGEST_BYTES,
+  type Packing,
+  pack,
+  packWire,
+  putResult,
+  readPort,
+  Scratch,
+  TooLarge,
+  toPort,
+  whyNotSent,
+} from '#payload';
 import { complete, isIn, QUEUED, toSettled, toStarted } from '#ring';
+import type { WorkerChannel } from './channel.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
 import { explain, type Handlers, isLoaded, type Loaded, type NotLoaded } from './handlers.ts';
 import type { WorkerSettings } from './settings.ts';
 import { TaskHandle } from './task-handle.ts';
+import { Waits } from './waits.ts';
 
 /** The job was not started: this thread does not know its handler yet, `unknownId`. */
 export const UNKNOWN = 1;
 /** It was run, or is under way, or the entry was void. */
 export const DONE = 0;
 
+/** What a worker's runner is given besides shared memory. */
+export interface RunnerLinks {
+  readonly channel: WorkerChannel;
+  readonly codec: Codec | undefined;
+  /** An async task has settled. */
+  onSettled(): void;
+  /** A job that waited for its value can go on, or need not be waited for. */
+  onArrived(): void;
+}
+
 export class Runner {
   readonly #region: Region;
   readonly #settings: WorkerSettings;
   readonly #handlers: Handlers;
-  readonly #onSettled: () => void;
+  readonly #links: RunnerLinks;
+  readonly #packing: Packing;
+  readonly #waits: Waits;
   readonly #at: number;
   readonly #scratch: Scratch = new Scratch();
   /** Free places of the run list, as a stack. */
@@ -51,14 +85,32 @@ export class Runner {
   spoiled = false;
   unknownId = 0;
 
-  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, onSettled: () => void) {
+  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, links: RunnerLinks) {
     this.#region = region;
     this.#settings = settings;
     this.#handlers = handlers;
-    this.#onSettled = onSettled;
+    this.#links = links;
+    this.#packing = { most: Math.min(settings.maxPayloadBytes, LARGEST_BYTES), codec: links.codec };
+    this.#waits = new Waits(links.channel, () => links.onArrived());
+    links.channel.open({ argument: ({ entry, port }) => this.#waits.answered(entry, port) });
     this.#at = slotAt(settings.slot);
-    this.#places = Array.from({ length: settings.tasksPerWorker }, (_, k) => settings.tasksPerWorker - 1 - k);
+    this.#places = Array.from({ length: RUN_MAX }, (_, k) => RUN_MAX - 1 - k);
     this.#startedBefore = peek(region.m, this.#at + SLOT_STARTED); // counts go on over the slot's threads
+  }
+
+  /** As many as allowed are under way. */
+  get full(): boolean {
+    return this.inFlight + this.#waits.counted >= this.#settings.tasksPerWorker || this.#places.length === 0;
+  }
+
+  /** Jobs are under way, or wait for their values. */
+  get busy(): boolean {
+    return this.inFlight > 0 || this.#waits.size > 0;
+  }
+
+  /** A job has waited for its value, and can run now. */
+  get hasNext(): boolean {
+    return this.#waits.anyHere && this.inFlight < this.#settings.tasksPerWorker;
   }
 
   run(entry: Entry): typeof DONE | typeof UNKNOWN {
@@ -86,16 +138,24 @@ export class Runner {
   }
 
   #call(handler: Loaded, record: RecordNumber, at: number, place: number): void {
+    if (formAt(this.#region, at) === FORM_PORT) return this.#ask(handler, record, at, place);
+    let value: unknown;
+    try {
+      value = getArgument(this.#region, at);
+    } catch (thrown) {
+      return this.#fail(notRead(handler, thrown), record, at, place, 0); // no memory for the value in this thread
+    }
+    leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
+    this.#invoke(handler, value, record, at, place);
+  }
+
+  /** Comes OPEN, goes LIBRARY. */
+  #invoke(handler: Loaded, value: unknown, record: RecordNumber, at: number, place: number): void {
     let ok = true;
     let result: unknown;
     try {
-      result = getArgument(this.#region, at);
-    } catch (thrown) {
-      return this.#fail(thrown, record, at, place, 0); // no memory for the value in this thread
-    }
-    leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
-    try {
-      result = handler.run(result, handler.wantsTask ? new TaskHandle(this.#settings.workerId) : undefined);
+      const given = this.#links.codec !== undefined && value instanceof Encoded ? this.#decoded(handler, this.#links.codec, value) : value;
+      result = handler.run(given, handler.wantsTask ? new TaskHandle(this.#settings.workerId) : undefined);
       if (isThenable(result)) {
         this.#await(handler, Promise.resolve(result), record, at, place);
         enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
@@ -108,13 +168,45 @@ export class Runner {
     this.#settle(handler, ok, result, record, at, place);
   }
 
+  #decoded(handler: Loaded, codec: Codec, encoded: Encoded): unknown {
+    try {
+      return deserializeWith(codec, encoded);
+    } catch (thrown) {
+      throw notRead(handler, thrown);
+    }
+  }
+
+  /** The value lies in a port, which the host gives to whoever has started the job. */
+  #ask(handler: Loaded, record: RecordNumber, at: number, place: number): void {
+    const entry = peek(this.#region.m, this.#at + SLOT_RUN + place) as Entry;
+    leaveLibrary(this.#region.m, this.#at + SLOT_GUARD); // async hooks are user code
+    this.#waits.ask(entry, handler, record, at, place);
+    enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
+  }
+
+  /** Runs a job that has waited for its value. Only while `hasNext`. */
+  runNext(): void {
+    const waiting = this.#waits.next();
+    if (waiting === undefined) return;
+    const { handler, record, at, place, port } = waiting;
+    leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
+    let value: unknown;
+    try {
+      if (port === undefined) throw new Error('The host has it no more');
+      value = readPort(port);
+    } catch (thrown) {
+      return this.#settle(handler, false, notRead(handler, thrown), record, at, place);
+    }
+    this.#invoke(handler, value, record, at, place);
+  }
+
   #await(handler: Loaded, result: Promise<unknown>, record: RecordNumber, at: number, place: number): void {
     this.inFlight++;
     const settled = (ok: boolean, value: unknown): void => {
       this.inFlight--;
       this.#settle(handler, ok, value, record, at, place);
       leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
-      this.#onSettled();
+      this.#links.onSettled();
     };
     result.then(
       (value) => settled(true, value),
@@ -127,24 +219,28 @@ export class Runner {
     const scratch = this.#scratch;
     let failed = !ok;
     try {
-      if (failed) encode(toWire(result), scratch);
-      else if ((peek(this.#region.m, at + RECORD_META) & WANTS_RESULT) === 0) encode(undefined, scratch);
-      else encode(result, scratch);
+      if (failed) packWire(toWire(result), scratch);
+      else if ((peek(this.#region.m, at + RECORD_META) & WANTS_RESULT) === 0) packWire(undefined, scratch);
+      else pack(result, scratch, this.#packing);
     } catch (thrown) {
       failed = true;
-      encode(toWire(notSent(handler, thrown)), scratch);
+      packWire(toWire(notSent(handler, thrown, this.#packing.most)), scratch);
     }
-    if (scratch.length > this.#settings.maxPayloadBytes) {
-      failed = true;
-      encode(toWire(tooLarge(handler, scratch.length, this.#settings.maxPayloadBytes)), scratch);
-    }
+    this.#sendPort(scratch, place);
     enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
     this.#handOver(failed ? FAILED : 0, record, at, place);
   }
 
+  /** OPEN. A result in a port is sent before the job settles, so that the host has it by then. */
+  #sendPort(scratch: Scratch, place: number): void {
+    if (scratch.port === undefined) return;
+    const port = scratch.takePort();
+    this.#links.channel.send({ type: 'result', entry: peek(this.#region.m, this.#at + SLOT_RUN + place) as Entry, port }, [port]);
+  }
+
   /** LIBRARY throughout: what is thrown here is ours. */
   #fail(error: unknown, record: RecordNumber, at: number, place: number, flags: number): void {
-    encode(toWire(error), this.#scratch);
+    packWire(toWire(error), this.#scratch);
     this.#handOver(FAILED | flags, record, at, place);
   }
 
@@ -156,7 +252,13 @@ export class Runner {
 
   #handOver(flags: number, record: RecordNumber, at: number, place: number): void {
     const region = this.#region;
-    putResult(region, this.#settings.slot, at, this.#scratch, flags);
+    if (!putResult(region, this.#settings.slot, at, this.#scratch, flags)) {
+      leaveLibrary(region.m, this.#at + SLOT_GUARD); // no room in shared memory: by port
+      toPort(this.#scratch);
+      this.#sendPort(this.#scratch, place);
+      enterLibrary(region.m, this.#at + SLOT_GUARD);
+      putResult(region, this.#settings.slot, at, this.#scratch, flags);
+    }
     this.#scratch.release();
     const submitter = submitterOf(peek(region.m, at + RECORD_META));
     if (toSettled(region.m, at)) complete(region, slotAt(submitter), record, at); // from here the record is the submitter's
@@ -172,11 +274,15 @@ export class Runner {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
-function notSent(handler: Loaded, thrown: unknown): unknown {
-  const why = thrown instanceof NotPlain ? thrown.message.replace('value', 'result') : 'a getter of the result threw';
-  return railheadError('E_RESULT_CLONE', `The result of handler \`${handler.name}\` cannot be sent: ${why}`, { cause: thrown });
+function notRead(handler: Loaded, thrown: unknown): unknown {
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return railheadError('E_ARGUMENT_CLONE', `The value for handler \`${handler.name}\` could not be read in the worker: ${why}`, { cause: causeOf(thrown) });
 }
 
-function tooLarge(handler: Loaded, length: number, most: number): unknown {
-  return railheadError('E_TOO_LARGE', `The result of handler \`${handler.name}\` has ${length} bytes, and \`maxPayloadBytes\` allows ${most}`);
+function notSent(handler: Loaded, thrown: unknown, most: number): unknown {
+  if (thrown instanceof TooLarge) {
+    return railheadError('E_TOO_LARGE', `The result of handler \`${handler.name}\` has ${thrown.bytes} bytes or more, and \`maxPayloadBytes\` allows ${most}`);
+  }
+  const message = `The result of handler \`${handler.name}\` cannot be sent: ${whyNotSent(thrown, 'result')}`;
+  return railheadError('E_RESULT_CLONE', message, { cause: causeOf(thrown) });
 }

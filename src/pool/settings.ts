@@ -10,6 +10,10 @@ export interface WorkerSettings {
   readonly maxJobs: number;
   readonly maxHeapMb: number;
   readonly maxPayloadBytes: number;
+  /** Of unread results, in their units: above it nothing is started. */
+  readonly unreadMost: number;
+  /** Module of the user's own codec. */
+  readonly codec: string | undefined;
   readonly tasksPerWorker: number;
   readonly parallelism: number;
   /** Undefined: adaptive. */

@@ -4,6 +4,7 @@
  *   claiming --nothing--> searching (one worker spins) --> one turn of the event loop --> parked --permit--> claiming
  *   claiming --1 ms or 500 jobs--> one turn of the event loop --> claiming
  *   claiming --as many async tasks as allowed--> waiting for one of them --> claiming
+ *   claiming --more unread results than allowed--> waiting until the submitter has read some --> claiming
  *   claiming --unknown handler--> gives all back, loads it --> claiming
  *   any --maxIdleMs, maxJobs, recycle, stop--> leaving
  *
@@ -11,10 +12,12 @@
  * runs dry. Nothing here allocates, reads the clock or sets a timer per job, unless the handler asks for it.
  */
 import { getHeapStatistics } from 'node:v8';
-import { load, waitAsync } from '#atomics';
+import { load, notify, store, waitAsync } from '#atomics';
 import { assert } from '#base';
 import { HOST, type Region, REGION_RECYCLE, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
+import { type Codec, isCrowded, nextFall } from '#payload';
 import { wake } from '#ring';
+import type { WorkerChannel } from './channel.ts';
 import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from './claim.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
 import type { Handlers } from './handlers.ts';
@@ -39,6 +42,7 @@ const NOTHING = 2;
 const FULL = 3;
 const LOADING = 4;
 const LEAVE = 5;
+const CROWDED = 6;
 
 export class WorkerLoop {
   readonly #region: Region;
@@ -53,7 +57,9 @@ export class WorkerLoop {
   readonly #bornInRecycle: number;
 
   /** What the loop waits for: nothing, or one of the reasons above, or a permit. */
-  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LOADING | typeof LEAVE | 'permit' = 0;
+  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LOADING | typeof LEAVE | typeof CROWDED | 'permit' = 0;
+  /** A wait for the fall of unread results is pending: there is never a second one. */
+  #fallAwaited = false;
   #turned = false;
   #sliceStart = 0;
   #sliceJobs = 0;
@@ -66,7 +72,7 @@ export class WorkerLoop {
   #tooLarge = false;
   readonly #idleTimer: NodeJS.Timeout | undefined;
 
-  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, exit: () => void) {
+  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, links: { channel: WorkerChannel; codec: Codec | undefined }, exit: () => void) {
     this.#region = region;
     this.#settings = settings;
     this.#handlers = handlers;
@@ -74,7 +80,7 @@ export class WorkerLoop {
     this.#at = slotAt(settings.slot);
     this.#bornInRecycle = load(region.m, REGION_RECYCLE);
     this.#claimer = claimer(region, settings.slot, settings.maxBatchSize, settings.firstSequence);
-    this.#runner = new Runner(region, settings, handlers, this.#onSettled);
+    this.#runner = new Runner(region, settings, handlers, { ...links, onSettled: this.#onSettled, onArrived: this.#onArrived });
     this.#search = new Search(region, settings);
     setInterval(() => {}, LONGEST_TIMER_MS); // ref'd: waitAsync and pending promises do not keep a thread alive
     if (settings.maxIdleMs > 0) this.#idleTimer = setTimeout(this.#onIdleTimer, Math.min(settings.maxIdleMs, LONGEST_TIMER_MS)).unref();
@@ -98,7 +104,16 @@ export class WorkerLoop {
   /** An async task has settled, in a microtask of any turn. */
   readonly #onSettled = (): void => {
     if (this.#waitsFor === FULL || this.#waitsFor === LEAVE) this.#go();
-    else if (this.#waitsFor === 'permit' && this.#runner.inFlight === 0) this.#windIdleClock();
+    else if (this.#waitsFor === 'permit' && !this.#runner.busy) this.#windIdleClock();
+  };
+
+  /** A job that waited for its value can go on, or need not be waited for. Jobs run in the loop only, so a parked worker wakes itself. */
+  readonly #onArrived = (): void => {
+    if (this.#waitsFor === FULL || this.#waitsFor === LEAVE || this.#waitsFor === CROWDED) this.#go();
+    else if (this.#waitsFor === 'permit' && this.#runner.hasNext && withdrawIdle(this.#region.m, this.#settings.slot)) {
+      store(this.#region.m, this.#at + SLOT_PERMIT, 1);
+      notify(this.#region.m, this.#at + SLOT_PERMIT, 1);
+    }
   };
 
   #go(): void {
@@ -112,9 +127,12 @@ export class WorkerLoop {
         case TURN:
           return this.#turn();
         case LEAVE:
-          if (this.#runner.inFlight === 0) return this.#leave();
+          if (!this.#runner.busy) return this.#leave();
           this.#waitsFor = LEAVE;
           return;
+        case CROWDED:
+          if (this.#awaitFall()) return;
+          continue;
         case NOTHING:
           if (this.#search.find()) continue;
           if (!this.#turned) {
@@ -139,9 +157,17 @@ export class WorkerLoop {
   #claimAndRun(): number {
     const region = this.#region;
     for (;;) {
-      if (this.#runner.inFlight >= this.#settings.tasksPerWorker) return FULL;
+      if (this.#runner.hasNext) {
+        if (this.#sliceIsOver()) return TURN;
+        this.#runner.runNext();
+        this.#sliceJobs++;
+        this.#clockIn--;
+        continue;
+      }
+      if (this.#runner.full) return FULL;
       if (this.#mustLeave()) return LEAVE;
       if (this.#sliceIsOver()) return TURN;
+      if (isCrowded(region.m, HOST, this.#settings.unreadMost)) return CROWDED;
       let entry = takeNext(region.m, this.#at);
       if (entry === NO_ENTRY) {
         entry = claim(this.#claimer, this.#mostToClaim());
@@ -161,7 +187,7 @@ export class WorkerLoop {
 
   #mostToClaim(): number {
     const { maxJobs, maxBatchSize } = this.#settings;
-    if (this.#runner.inFlight > 0) return 1; // what is claimed behind a task that awaits would wait for it
+    if (this.#runner.busy) return 1; // what is claimed behind a task that awaits would wait for it
     return maxJobs === 0 ? maxBatchSize : Math.min(maxBatchSize, maxJobs - this.#runner.started);
   }
 
@@ -193,11 +219,26 @@ export class WorkerLoop {
     void this.#handlers.load(id).then(this.#onTurn);
   }
 
+  /** True: waiting until the submitter has read results. False: it has, or there is another reason to look again. */
+  #awaitFall(): boolean {
+    this.#waitsFor = CROWDED;
+    if (this.#fallAwaited) return true;
+    const { m } = this.#region;
+    const fall = nextFall(m, HOST, () => isCrowded(m, HOST, this.#settings.unreadMost) && !this.#mustLeave());
+    if (fall === undefined) return false;
+    this.#fallAwaited = true;
+    void fall.then(() => {
+      this.#fallAwaited = false;
+      if (this.#waitsFor === CROWDED) this.#onTurn();
+    });
+    return true;
+  }
+
   /** True: parked, or gone. False: something came meanwhile, look again. */
   #park(): boolean {
     const { maxIdleMs, slot } = this.#settings;
     const { m } = this.#region;
-    if (maxIdleMs === 0 && this.#runner.inFlight === 0) {
+    if (maxIdleMs === 0 && !this.#runner.busy) {
       this.#leave();
       return true;
     }
@@ -227,7 +268,7 @@ export class WorkerLoop {
 
   /** The idle clock runs only while nothing at all is done here: parking winds it up, and the end of the last async task. */
   #windIdleClock(): void {
-    if (this.#runner.inFlight > 0) return;
+    if (this.#runner.busy) return;
     this.#idleSince = performance.now();
     if (this.#settings.maxIdleMs === 0) this.#onIdleTimer();
     else this.#idleTimer?.refresh();
@@ -235,7 +276,7 @@ export class WorkerLoop {
 
   /** Times beyond a timer's reach are waited in pieces. */
   readonly #onIdleTimer = (): void => {
-    if (this.#waitsFor !== 'permit' || this.#runner.inFlight > 0) return;
+    if (this.#waitsFor !== 'permit' || this.#runner.busy) return;
     if (performance.now() - this.#idleSince + 1 < this.#settings.maxIdleMs) this.#idleTimer?.refresh();
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
   };

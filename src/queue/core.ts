@@ -15,13 +15,18 @@ import {
   readRunOptions,
   type RunOptions,
   type Sequence,
+  type Slot,
+  type Transferable,
 } from '#base';
-import { createRegion, REGION_RECYCLE, REGION_TARGET, type Region, recordOf } from '#memory';
-import { anySource, ENOUGH, recoverSlot, START_ONE, unparkHottest, wakeFor } from '#pool';
+import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region, recordOf } from '#memory';
+import { resetUnread, tellFall } from '#payload';
+import { anySource, ENOUGH, type Receivers, recoverSlot, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
+import { loadCodec } from './codec.ts';
 import { type Defined, Definitions } from './definitions.ts';
 import { startedJobs } from './gauges.ts';
 import { Inbox } from './inbox.ts';
 import { refuseNotYet, refuseNotYetOfRun } from './not-yet.ts';
+import { HostPorts } from './ports.ts';
 import { Reports } from './reports.ts';
 import { type Job, SUBMITTED, Submitter } from './submitter.ts';
 import { BOOT_FAILURES_MAX, type Thread, Threads } from './threads.ts';
@@ -42,6 +47,7 @@ export class Core {
   readonly submitter: Submitter;
   readonly #definitions: Definitions;
   readonly #inbox: Inbox;
+  readonly #ports: HostPorts;
   readonly #target: number;
 
   /** Verbs admit work. */
@@ -60,6 +66,8 @@ export class Core {
   needsDrain = false;
   /** A verb was refused since there last was room. */
   #refused = false;
+  /** A worker has died: the count of unread results may be too high. */
+  #unreadUnsure = false;
   /** Why threads cannot boot, while they cannot. */
   #bootError: RailheadError | undefined;
   /** Asked after every drain; each says whether it is done. */
@@ -74,7 +82,10 @@ export class Core {
     this.region = createRegion(options.concurrency + 1, internals.maxRegionBytes);
     store(this.region.m, REGION_TARGET, this.#target);
     this.reports = new Reports(emitter, options.onError);
-    this.submitter = new Submitter(this.region, { ...internals, firstSequence, maxPayloadBytes: options.maxPayloadBytes }, this);
+    this.#ports = new HostPorts(this.region, (slot) => this.threads.in(slot)?.channel);
+    const { maxPayloadBytes, maxResultBytes } = options;
+    const values = { maxPayloadBytes, maxResultBytes, codec: loadCodec(options.codec), ports: this.#ports };
+    this.submitter = new Submitter(this.region, { ...internals, firstSequence, ...values }, this);
     this.#definitions = new Definitions(this.region, options.allowFunctions, () => this.submitter.handlersInUse());
     this.threads = new Threads(this.region, options, processors, firstSequence, this);
     this.#inbox = new Inbox(this.region, this);
@@ -90,8 +101,9 @@ export class Core {
   run(given: unknown, value: unknown, options: RunOptions | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const defined = this.define(given); // what is thrown here rejects the promise
-      if (options !== undefined) refuseNotYetOfRun(readRunOptions(options));
-      this.#admit(defined, value, { resolve, reject });
+      const read = readRunOptions(options);
+      if (options !== undefined) refuseNotYetOfRun(read);
+      this.#admit(defined, value, { resolve, reject }, read.transfer);
     });
   }
 
@@ -152,9 +164,9 @@ export class Core {
     return false;
   }
 
-  #admit(defined: Defined, value: unknown, job: Job): void {
+  #admit(defined: Defined, value: unknown, job: Job, transfer: readonly Transferable[] | undefined): void {
     this.#mayAdmit();
-    const entry = this.submitter.prepare(defined, value, job);
+    const entry = this.submitter.prepare(defined, value, job, transfer);
     try {
       this.#mayAdmit(); // a getter of the value may have called a verb
       if (!this.submitter.publish(entry)) throw noMemory();
@@ -243,6 +255,10 @@ export class Core {
       this.reports.event('drain');
     }
     if (this.#roomAgain()) this.#refused = false;
+    if (this.#unreadUnsure && this.pending === 0) {
+      this.#unreadUnsure = false;
+      resetUnread(this.region.m, HOST);
+    }
     for (const isDone of this.#waiters) if (isDone()) this.#waiters.delete(isDone);
   }
 
@@ -291,7 +307,16 @@ export class Core {
     this.reports.event('crashLoop', { handler: this.#definitions.nameOf(handlerId), error });
   }
 
+  onSettledLate(): void {
+    this.afterDrain();
+    this.#inbox.expect(); // it sees whether any are left to stay alive for
+  }
+
   // ---- the threads' listener
+
+  receiversFor(slot: Slot): Receivers<ToHost> {
+    return this.#ports.receiversFor(slot);
+  }
 
   onReady({ workerId }: Thread): void {
     this.#bootError = undefined;
@@ -305,6 +330,7 @@ export class Core {
     for (const record of remains.settled) this.submitter.settle(record);
     for (const record of remains.died) this.submitter.fail(record, this.cutting ? stopped() : this.#died(thread, exitCode, this.submitter.handlerOf(record)));
     if (this.cutting) this.cut += remains.died.length;
+    this.#unreadUnsure ||= remains.died.length > 0;
     this.submitter.publishAhead(remains.requeued);
     if (thread.error !== undefined && remains.died.length > 0) this.reports.notice(thread.error, { handler: undefined, workerId: thread.workerId });
     else if (thread.error !== undefined && thread.ready) this.reports.failure(thread.error, { handler: undefined, workerId: thread.workerId });
@@ -350,6 +376,7 @@ export class Core {
 
   wakeAll(): void {
     while (unparkHottest(this.region.m));
+    tellFall(this.region.m, HOST); // to those who wait for it there is something else to see
   }
 
   /** Starts threads, whatever the target, until `workers` are ready. */

@@ -1,8 +1,8 @@
 /** Options that api.md has and this version does not act on yet: refused rather than ignored. Shrinks with each version. */
 import type { ResolvedOptions, ResolvedRunOptions } from '#base';
 
-const QUEUE: Partial<ResolvedOptions> = { hooks: undefined, codec: undefined, tagOutput: false, timeoutMs: 0, maxResultBytes: 512 * 1024 * 1024, spares: 1 };
-const RUN: Partial<ResolvedRunOptions> = { signal: undefined, timeoutMs: undefined, deadlineMs: 0, transfer: undefined, retry: 0, onProgress: undefined };
+const QUEUE: Partial<ResolvedOptions> = { hooks: undefined, tagOutput: false, timeoutMs: 0, spares: 1 };
+const RUN: Partial<ResolvedRunOptions> = { signal: undefined, timeoutMs: undefined, deadlineMs: 0, retry: 0, onProgress: undefined };
 
 /** @throws TypeError (`ERR_INVALID_ARG_VALUE`) on the first option that is set and cannot be kept. */
 export const refuseNotYet = (options: ResolvedOptions): void => refuse(options, QUEUE);

@@ -4,7 +4,7 @@
  * It alone takes and frees records, moves the lane's tail and empties the completion stack.
  */
 import { load, peek, poke } from '#atomics';
-import { type Entry, type ErrorWire, fromWire, type RailheadError, type RecordNumber, railheadError, type Sequence } from '#base';
+import { type Entry, type ErrorWire, fromWire, type RailheadError, type RecordNumber, railheadError, type Sequence, type Transferable } from '#base';
 import {
   CRASH_LOOP,
   entryFor,
@@ -26,10 +26,31 @@ import {
   stateOf,
   WANTS_RESULT,
 } from '#memory';
-import { encode, foundNoRoom, freeBlocks, getResult, NotPlain, putArgument, Scratch } from '#payload';
+import {
+  type Codec,
+  causeOf,
+  deserializeWith,
+  Encoded,
+  FORM_PORT,
+  formAt,
+  freeBlocks,
+  getResult,
+  LARGEST_BYTES,
+  type Packing,
+  pack,
+  portOwner,
+  putArgument,
+  Scratch,
+  TooLarge,
+  toPort,
+  unreadMost,
+  whyNotSent,
+} from '#payload';
 import { markFront } from '#pool';
 import { FREE, nextCompleted, openLane, publish, publishRun, Records, takeCompleted, toFree, toQueued, toStarted } from '#ring';
 import type { Defined } from './definitions.ts';
+import { Later } from './later.ts';
+import type { HostPorts } from './ports.ts';
 
 /** The two ends of a promise that `run` gave. */
 export interface Settle {
@@ -48,6 +69,8 @@ export interface SettledListener {
   onSettled(job: Job, failed: boolean): void;
   onFailure(error: unknown, handlerId: number): void;
   onCrashLoop(handlerId: number, error: unknown): void;
+  /** Jobs were settled outside a drain: the user's codec had to read their results. */
+  onSettledLate(): void;
 }
 
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
@@ -55,6 +78,9 @@ const RING_CAPACITY = 1024;
 
 export interface SubmitterOptions {
   readonly maxPayloadBytes: number;
+  readonly maxResultBytes: number;
+  readonly codec: Codec | undefined;
+  readonly ports: HostPorts;
   readonly ringCapacity?: number | undefined;
   readonly firstSequence?: Sequence | undefined;
   readonly rotation?: number | undefined;
@@ -63,7 +89,10 @@ export interface SubmitterOptions {
 export class Submitter {
   readonly #region: Region;
   readonly #listener: SettledListener;
-  readonly #maxPayloadBytes: number;
+  readonly #packing: Packing;
+  readonly #unreadMost: number;
+  readonly #ports: HostPorts;
+  readonly #later: Later;
   readonly #records: Records;
   readonly #scratch: Scratch = new Scratch();
   readonly #slot: number = slotAt(HOST);
@@ -77,7 +106,10 @@ export class Submitter {
   constructor(region: Region, options: SubmitterOptions, listener: SettledListener) {
     this.#region = region;
     this.#listener = listener;
-    this.#maxPayloadBytes = options.maxPayloadBytes;
+    this.#packing = { most: Math.min(options.maxPayloadBytes, LARGEST_BYTES), codec: options.codec };
+    this.#unreadMost = unreadMost(options.maxResultBytes);
+    this.#ports = options.ports;
+    this.#later = new Later(() => listener.onSettledLate());
     this.#records = new Records(region, options.rotation);
     this.#firstSequence = options.firstSequence ?? (0 as Sequence);
     openLane(region, this.#slot + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, this.#firstSequence);
@@ -86,24 +118,30 @@ export class Submitter {
 
   /**
    * Writes a job and does not publish it yet. Reading the value runs its getters, and they may call any verb.
-   * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled or no memory is left.
+   * What `transfer` names is detached here, if nothing is refused.
+   * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled.
    */
-  prepare(defined: Defined, value: unknown, job: Job): Entry {
+  prepare(defined: Defined, value: unknown, job: Job, transfer?: readonly Transferable[]): Entry {
     const scratch = this.#scratch;
     try {
-      encode(value, scratch);
+      pack(value, scratch, this.#packing, transfer);
     } catch (thrown) {
-      throw notSent(defined, thrown);
+      scratch.release();
+      throw notSent(defined, thrown, this.#packing.most);
     }
-    if (scratch.length > this.#maxPayloadBytes) throw this.#tooLarge(defined, scratch.length);
     const region = this.#region;
     const record = this.#records.take();
-    if (record === NO_RECORD) throw noRecord();
-    const at = recordAt(region, record);
-    if (!putArgument(region, HOST, at, scratch, job === undefined || job === SUBMITTED ? 0 : WANTS_RESULT)) {
-      this.#records.give(record);
-      throw noMemory(defined, scratch.length);
+    if (record === NO_RECORD) {
+      scratch.dropPort();
+      throw noRecord();
     }
+    const at = recordAt(region, record);
+    const flags = job === undefined || job === SUBMITTED ? 0 : WANTS_RESULT;
+    if (!putArgument(region, HOST, at, scratch, flags)) {
+      toPort(scratch); // no room in shared memory
+      putArgument(region, HOST, at, scratch, flags);
+    }
+    if (scratch.port !== undefined) this.#ports.keep(record, scratch.takePort());
     scratch.release();
     poke(region.m, at + RECORD_HANDLER, defined.id);
     if (record > this.#highestRecord) this.#highestRecord = record;
@@ -165,17 +203,18 @@ export class Submitter {
     const failed = (meta & FAILED) !== 0;
     const job = this.#jobs[record];
     let value: unknown;
-    let readError: unknown;
+    let unread: unknown;
     if (failed || (job !== undefined && job !== SUBMITTED)) {
       try {
-        value = getResult(this.#region, at);
-        if (failed) value = foundNoRoom(this.#region, at) ? noRoomForResult() : fromWire(value as ErrorWire);
+        value = formAt(this.#region, at) === FORM_PORT ? this.#ports.result(record, portOwner(this.#region, at)) : getResult(this.#region, at);
+        if (failed) value = fromWire(value as ErrorWire);
       } catch (thrown) {
-        readError = thrown; // no memory for the value in this thread
+        unread = notRead(thrown); // no memory for the value in this thread
       }
     }
     this.#release(record, at, true);
-    if (readError !== undefined) this.#finish(job, true, readError, handlerId);
+    if (unread !== undefined) this.#finish(job, true, unread, handlerId);
+    else if (this.#packing.codec !== undefined && value instanceof Encoded) this.#finishLater(this.#packing.codec, job as Settle, value, handlerId);
     else this.#finish(job, failed, value, handlerId);
     if ((meta & CRASH_LOOP) !== 0) this.#listener.onCrashLoop(handlerId, value);
   }
@@ -189,6 +228,19 @@ export class Submitter {
     this.#finish(job, true, error, handlerId);
   }
 
+  /** The user's own code reads the result: we may be inside a verb, so it waits for the end of the tick. */
+  #finishLater(codec: Codec, job: Settle, encoded: Encoded, handlerId: number): void {
+    this.#later.add(() => {
+      let value: unknown;
+      try {
+        value = deserializeWith(codec, encoded);
+      } catch (thrown) {
+        return this.#finish(job, true, notRead(thrown), handlerId);
+      }
+      this.#finish(job, false, value, handlerId);
+    });
+  }
+
   #finish(job: Job, failed: boolean, value: unknown, handlerId: number): void {
     if (job === undefined || job === SUBMITTED) {
       if (failed) this.#listener.onFailure(value, handlerId);
@@ -197,9 +249,10 @@ export class Submitter {
     this.#listener.onSettled(job, failed);
   }
 
-  /** Blocks first, then the record: from here another job may use it. */
+  /** Blocks and ports first, then the record: from here another job may use it. */
   #release(record: RecordNumber, at: number, settled: boolean): void {
-    freeBlocks(this.#region, HOST, at, settled);
+    freeBlocks(this.#region, HOST, at, settled, this.#unreadMost);
+    this.#ports.drop(record);
     if (record < this.#jobs.length) this.#jobs[record] = undefined;
     toFree(this.#region.m, at);
     this.#records.give(record);
@@ -245,19 +298,19 @@ export class Submitter {
       if (stateOf(load(this.#region.m, at + RECORD_STATE)) !== FREE) yield record as RecordNumber;
     }
   }
-
-  #tooLarge(defined: Defined, length: number): RailheadError {
-    this.#scratch.release();
-    return railheadError('E_TOO_LARGE', `The value for handler \`${defined.name}\` has ${length} bytes, and \`maxPayloadBytes\` allows ${this.#maxPayloadBytes}`);
-  }
 }
 
-function notSent(defined: Defined, thrown: unknown): RailheadError {
-  const why = thrown instanceof NotPlain ? thrown.message : 'a getter of the value threw';
-  return railheadError('E_ARGUMENT_CLONE', `The value for handler \`${defined.name}\` cannot be sent: ${why}`, { cause: thrown });
+function notSent(defined: Defined, thrown: unknown, most: number): RailheadError {
+  if (thrown instanceof TooLarge) {
+    return railheadError('E_TOO_LARGE', `The value for handler \`${defined.name}\` has ${thrown.bytes} bytes or more, and \`maxPayloadBytes\` allows ${most}`);
+  }
+  const message = `The value for handler \`${defined.name}\` cannot be sent: ${whyNotSent(thrown, 'value')}`;
+  return railheadError('E_ARGUMENT_CLONE', message, { cause: causeOf(thrown) });
+}
+
+function notRead(thrown: unknown): RailheadError {
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return railheadError('E_RESULT_CLONE', `The task ran, but its result could not be read: ${why}`, { cause: causeOf(thrown) });
 }
 
 const noRecord = (): RailheadError => railheadError('E_QUEUE_FULL', 'The queue is full: 16,777,215 tasks are unsettled, the most there can be');
-const noMemory = (defined: Defined, length: number): RailheadError =>
-  railheadError('E_QUEUE_FULL', `The queue is full: no shared memory is left for the ${length} bytes of the value for handler \`${defined.name}\``);
-const noRoomForResult = (): RailheadError => railheadError('E_TOO_LARGE', 'The task ran, but no shared memory was left for its result');

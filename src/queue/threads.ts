@@ -4,15 +4,18 @@
  * A thread that leaves or is being ended still counts until its `exit`, so there are never more than `concurrency`. When
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
-import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import type { ResolvedOptions, Sequence, Slot } from '#base';
 import { HOST, type Region } from '#memory';
-import { LIVE, READY, STARTING, toStarting, toVacant, type WorkerSettings } from '#pool';
+import { unreadMost } from '#payload';
+import { LIVE, READY, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings } from '#pool';
+import { HostChannel } from './channel.ts';
 
 export interface Thread {
   readonly worker: Worker;
   readonly workerId: number;
   readonly slot: Slot;
+  readonly channel: HostChannel;
   /** It has said that it claims. */
   ready: boolean;
   /** What ended it, if it said so. */
@@ -22,6 +25,8 @@ export interface Thread {
 }
 
 export interface ThreadsListener {
+  /** Who hears what the thread in this slot sends over its channel. */
+  receiversFor(slot: Slot): Receivers<ToHost>;
   onReady(thread: Thread): void;
   /** Nothing of the thread runs any more. Called before its slot is given to another. */
   onExit(thread: Thread, exitCode: number): void;
@@ -35,6 +40,7 @@ export interface ThreadsListener {
 export interface Boot {
   readonly buffer: SharedArrayBuffer;
   readonly settings: WorkerSettings;
+  readonly channel: MessagePort;
   readonly userData: unknown;
 }
 
@@ -77,6 +83,11 @@ export class Threads {
     return this.#started;
   }
 
+  /** The thread in a slot. */
+  in(slot: Slot): Thread | undefined {
+    return this.#bySlot[slot];
+  }
+
   *[Symbol.iterator](): Generator<Thread> {
     for (const thread of this.#bySlot) if (thread !== undefined) yield thread;
   }
@@ -85,16 +96,18 @@ export class Threads {
   start(): boolean {
     if (this.#closed || this.#pause !== undefined || this.#count >= this.#options.concurrency) return false;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;
+    const channel = new HostChannel(this.#listener.receiversFor(slot));
     let worker: Worker;
     try {
-      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started));
+      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, channel.remote));
     } catch (error) {
+      channel.close();
       setImmediate(() => this.#noteBootFailure(error)); // we may be inside a verb: nobody is told from here
       this.#pauseFor(0);
       return false;
     }
     toStarting(this.#region.m, slot);
-    const thread: Thread = { worker, workerId: this.#started, slot, ready: false, error: undefined, condemned: false };
+    const thread: Thread = { worker, workerId: this.#started, slot, channel, ready: false, error: undefined, condemned: false };
     this.#bySlot[slot] = thread;
     this.#count++;
     worker.on('message', (message) => {
@@ -115,16 +128,17 @@ export class Threads {
     this.#pause = undefined;
   }
 
-  #workerOptions(slot: Slot, workerId: number): WorkerOptions {
-    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, tasksPerWorker, spinUs } = this.#options;
+  #workerOptions(slot: Slot, workerId: number, channel: MessagePort): WorkerOptions {
+    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, maxResultBytes, codec, tasksPerWorker, spinUs } = this.#options;
     const settings: WorkerSettings = {
       ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, spinUs },
+      ...{ unreadMost: unreadMost(maxResultBytes), codec: codec?.href },
       ...{ tasksPerWorker: tasksPerWorker === 'auto' ? 64 : tasksPerWorker, parallelism: this.#parallelism, firstSequence: this.#firstSequence },
     };
     const { name, env, argv, execArgv, resourceLimits, workerData } = this.#options;
-    const boot: Boot = { buffer: this.#region.buffer, settings, userData: workerData };
+    const boot: Boot = { buffer: this.#region.buffer, settings, channel, userData: workerData };
     const given = Object.entries({ env, argv, execArgv, resourceLimits }).filter(([, value]) => value !== undefined);
-    return { ...Object.fromEntries(given), name: name ?? 'railhead', workerData: boot };
+    return { ...Object.fromEntries(given), name: name ?? 'railhead', workerData: boot, transferList: [channel] };
   }
 
   #onReady(thread: Thread): void {
@@ -135,7 +149,9 @@ export class Threads {
 
   #onExit(thread: Thread, code: number): void {
     const was = toVacant(this.#region.m, thread.slot); // first: it must not count as running while its jobs are published again
+    thread.channel.pump(); // what it has sent is received before it is gone
     this.#listener.onExit(thread, code);
+    thread.channel.close();
     this.#bySlot[thread.slot] = undefined;
     this.#count--;
     if (was === STARTING && !thread.condemned) this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));

@@ -5,10 +5,11 @@
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads, { parentPort } from 'node:worker_threads';
 import { attachRegion } from '#memory';
-import { Handlers, knownDefinitions, READY, WorkerLoop } from '#pool';
+import { checkCodec } from '#payload';
+import { Handlers, knownDefinitions, READY, WorkerChannel, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
-const { buffer, settings, userData } = workerThreads.workerData as Boot;
+const { buffer, settings, channel, userData } = workerThreads.workerData as Boot;
 // Handlers see the `workerData` that their own program passed, as in a worker of their own.
 (workerThreads as { workerData: unknown }).workerData = userData;
 syncBuiltinESMExports();
@@ -17,8 +18,10 @@ const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
 await Promise.all(knownDefinitions(region.m).map((id) => handlers.load(id)));
 
-const loop = new WorkerLoop(region, settings, handlers, leave);
-parentPort?.postMessage(READY)
+const codec = settings.codec === undefined ? undefined : checkCodec(await import(settings.codec), settings.codec);
+
+const loop = new WorkerLoop(region, settings, handlers, { channel: new WorkerChannel(channel), codec }, leave);
+parentPort?.postMessage(READY);
 loop.start();
 
 /** Ends the thread after what it printed has gone out: output travels through the host's event loop. */

@@ -1,0 +1,81 @@
+/**
+ * The host's ports: values that wait for their worker to ask, and results that wait to be read. Host thread.
+ *
+ *   argument:  kept as the job is prepared -> given to the worker that started it, or closed with the job
+ *   result:    received before its job settles -> read as it settles, or closed with the job
+ *
+ * Both belong to a record, and go when it is freed: whatever happens to the job or its worker, no port is left.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import { load } from '#atomics';
+import type { Entry, RecordNumber, Slot } from '#base';
+import { isCurrent, RECORD_STATE, type Region, recordAt, recordOf, stateOf } from '#memory';
+import { readPort } from '#payload';
+import type { Receivers, ToHost } from '#pool';
+import { FREE } from '#ring';
+import type { HostChannel } from './channel.ts';
+
+export class HostPorts {
+  readonly #region: Region;
+  /** The channel to the thread in a slot. */
+  readonly #channelOf: (slot: Slot) => HostChannel | undefined;
+  readonly #arguments = new Map<RecordNumber, MessagePort>();
+  readonly #results = new Map<RecordNumber, MessagePort>();
+
+  constructor(region: Region, channelOf: (slot: Slot) => HostChannel | undefined) {
+    this.#region = region;
+    this.#channelOf = channelOf;
+  }
+
+  /** What the thread in `slot` says. */
+  receiversFor(slot: Slot): Receivers<ToHost> {
+    return {
+      ask: ({ entry }) => this.#give(slot, entry),
+      result: ({ entry, port }) => {
+        if (this.#isUnsettled(entry)) this.#results.set(recordOf(entry), port);
+        else port.close(); // cut meanwhile: nobody will read it
+      },
+    };
+  }
+
+  /** The value of a job that is being prepared. */
+  keep(record: RecordNumber, port: MessagePort): void {
+    this.#arguments.set(record, port);
+  }
+
+  #give(slot: Slot, entry: Entry): void {
+    const channel = this.#channelOf(slot);
+    const port = this.#isUnsettled(entry) ? this.#arguments.get(recordOf(entry)) : undefined;
+    if (port !== undefined) this.#arguments.delete(recordOf(entry));
+    channel?.send({ type: 'argument', entry, port }, port === undefined ? [] : [port]);
+  }
+
+  /** Or settled, and not seen to yet. */
+  #isUnsettled(entry: Entry): boolean {
+    const word = load(this.#region.m, recordAt(this.#region, recordOf(entry)) + RECORD_STATE);
+    return isCurrent(entry, word) && stateOf(word) !== FREE;
+  }
+
+  /** The result of a settled job. @throws when it cannot be made here. */
+  result(record: RecordNumber, slot: Slot): unknown {
+    let port = this.#results.get(record);
+    if (port === undefined) {
+      this.#channelOf(slot)?.pump();
+      port = this.#results.get(record);
+      if (port === undefined) throw new Error('The worker of the result is gone');
+    }
+    this.#results.delete(record);
+    return readPort(port);
+  }
+
+  /** The record is freed. */
+  drop(record: RecordNumber): void {
+    if (this.#arguments.size > 0) close(this.#arguments, record);
+    if (this.#results.size > 0) close(this.#results, record);
+  }
+}
+
+function close(ports: Map<RecordNumber, MessagePort>, record: RecordNumber): void {
+  ports.get(record)?.close();
+  ports.delete(record);
+}
