@@ -61,7 +61,9 @@ export function encode(value: unknown, into: Scratch): boolean {
       if (typeof value === 'string') return encodeText(value, into);
       return isBytes(value) ? encodeBytes(value, into) : encodeTree(value, into);
     case 'bigint':
-      return into.busy ? encodeNested(value, into) : encodeTree(value, into);
+      if (into.busy) return encodeNested(value, into);
+      into.release();
+      return encodeTree(value, into);
     default:
       throw new NotPlain('value', whatIs(value));
   }
@@ -105,7 +107,6 @@ function encodeTree(root: object | bigint, into: Scratch): boolean {
   into.at = 0;
   into.depth = 0;
   into.count = 0;
-  into.foreign.length = 0;
   let whole = false;
   let done = false;
   try {

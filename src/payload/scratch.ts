@@ -57,7 +57,7 @@ export class Scratch {
   release(): void {
     if (!this.busy && this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
     this.source = this.bytes;
-    this.foreign.length = 0;
+    if (this.foreign.length > 0) this.foreign.length = 0; // setting a length costs more than encoding a small object
   }
 
   /** The port is the caller's from here. */
