@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/{tidy,unit,regress,stress,types}/**/*.test.ts'],
+    include: ['test/{tidy,unit,e2e,regress,stress,types}/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.js'],
     pool: 'forks',
     // The tests start worker threads of their own: files side by side would only fight for the same two processors.

@@ -38,6 +38,8 @@ const declared = globalThis[KEY];
 /** Declares a litmus test. @param {string} name @param {Partial<Litmus>} given */
 export function litmus(name, given) {
   for (const key of Object.keys(given)) if (!KEYS.includes(key)) throw new Error(`${name}: a litmus has no \`${key}\``);
+  for (const key of ['setup', 'threads', 'outcome', 'outcomes'])
+    if (given[key] === undefined) throw new Error(`${name}: \`${key}\` is missing`);
   const once = (value) => (value === true ? 1 : (value ?? 0));
   const { spuriousWake, timeout, stolenNotify, stop = [], die = [], ...other } = given.faults ?? {};
   if (Object.keys(other).length > 0) throw new Error(`${name}: no such fault: ${Object.keys(other)}`);

@@ -35,7 +35,8 @@ export class Names {
     if (ts.isIdentifier(callee)) return this.of(callee);
     if (isFunction(callee)) return { kind: 'function', node: callee };
     if (ts.isElementAccessExpression(callee)) return { kind: 'property', name: '[]' };
-    if (!ts.isPropertyAccessExpression(callee)) return UNKNOWN;
+    const isKeyword = callee.kind === ts.SyntaxKind.SuperKeyword || callee.kind === ts.SyntaxKind.ImportKeyword;
+    if (!ts.isPropertyAccessExpression(callee)) return isKeyword ? UNKNOWN : VARIABLE;
     const within = ts.isIdentifier(callee.expression) ? this.#checker.getSymbolAtLocation(callee.expression) : undefined;
     const declaration = within?.declarations?.[0];
     if (declaration && ts.isNamespaceImport(declaration))

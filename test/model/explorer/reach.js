@@ -8,6 +8,9 @@ import { bare, isFunction } from './names.js';
 
 /** @typedef {import('./names.js').Meaning} Meaning */
 
+/** Stands for the calls of all functions that were returned or kept, in the protocol's own file. */
+const ESCAPED = '()';
+
 export class Reach {
   #names;
   #entry;
@@ -42,6 +45,7 @@ export class Reach {
     const meaning = this.#names.called(call);
     if (meaning.kind === 'seam') return 'operation';
     if (meaning.kind === 'function') return this.#functions.has(meaning.node) ? 'generator' : null;
+    if (meaning.kind === 'variable' && this.#properties.has(ESCAPED) && call.getSourceFile().fileName === this.#entry) return 'perhaps';
     if (meaning.kind === 'parameter') return this.#parameters.has(meaning.symbol) ? 'perhaps' : null;
     if (meaning.kind === 'property') return this.#properties.has(meaning.name) ? 'perhaps' : null;
     return null;
@@ -119,8 +123,11 @@ export class Reach {
       else if (meaning.kind !== 'outside') this.refused.set(node, 'it is handed to a function that the model cannot follow');
       return;
     }
-    // Threads and setups are often made by functions of the protocol's own file: the machine runs whatever they return.
-    if (value.getSourceFile().fileName === this.#entry) return;
+    // Threads are often made by functions of the protocol's own file. There, any call of what is not a known function may be one.
+    if (value.getSourceFile().fileName === this.#entry) {
+      this.#properties.add(ESCAPED);
+      return;
+    }
     if (ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.EqualsEqualsEqualsToken) return;
     this.refused.set(node, 'it is used as a value');
   }

@@ -30,7 +30,9 @@ export async function runFaults(protocol, options, print) {
   let failed = 0;
   for (const mutant of mutants) {
     const { litmuses } = await load(protocol.file, mutant);
-    const found = catches(litmuses.filter(({ name }) => mutant.by === undefined || name === mutant.by).flatMap(runsOf), options);
+    const meant = litmuses.flatMap(runsOf).filter(({ litmus }) => mutant.by === undefined || litmus.name === mutant.by);
+    if (meant.length === 0) throw new Error(`The fault '${mutant.name}' is meant for a litmus that does not exist: ${mutant.by}`);
+    const found = catches(meant, options);
     if (found.checked === null) failed++;
     if (found.checked === null) print(`NOT CAUGHT: ${mutant.name}, in ${found.schedules.toLocaleString('en-US')} schedules`);
     else {

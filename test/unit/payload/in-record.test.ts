@@ -1,0 +1,210 @@
+/** A payload's place in the record: inline or in a block, argument and then result, whose block is whose, and no room at all. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { RecordNumber, Slot } from '#base';
+import {
+  allocate,
+  attachRegion,
+  createRegion,
+  FAILED,
+  INLINE_BYTES,
+  NONE,
+  RECORD_META,
+  RECORD_WORDS,
+  REGION_MAX,
+  REGION_TOP,
+  type Region,
+  recordAt,
+  submitterOf,
+  takeSlab,
+  WANTS_RESULT,
+} from '#memory';
+import { allocateBlock, encode, foundNoRoom, freeBlocks, getArgument, getResult, putArgument, putResult, Scratch } from '#payload';
+import { difference } from './crossing.ts';
+
+const [SUBMITTER, WORKER] = [3, 1] as [Slot, Slot];
+const bytes = (length: number): Uint8Array => new Uint8Array(length).map((_, k) => k * 7);
+const VALUES: readonly unknown[] = [
+  undefined,
+  null,
+  false,
+  true,
+  0,
+  -0,
+  1.5,
+  Number.NaN,
+  Number.MIN_VALUE,
+  '',
+  'short',
+  'é'.repeat(INLINE_BYTES),
+  'x'.repeat(INLINE_BYTES + 1),
+  '日'.repeat(INLINE_BYTES / 2),
+  '日'.repeat(INLINE_BYTES / 2 + 1),
+  ...[0, 1, 39, 40, 41, 63, 64, 65, 5_000, 300_000].map(bytes),
+  { id: 1, name: 'abc' },
+  { list: Array.from({ length: 500 }, (_, k) => ({ k })) },
+];
+
+let region: Region;
+/** Views of its own, as the worker's thread has them. */
+let there: Region;
+let at: number;
+
+beforeEach(() => {
+  region = createRegion(4, 2 ** 24);
+  there = attachRegion(region.buffer);
+  takeSlab(region);
+  at = recordAt(region, 9 as RecordNumber);
+});
+
+const put = (value: unknown, flags = 0): boolean => {
+  const scratch = new Scratch();
+  encode(value, scratch);
+  return putArgument(region, SUBMITTER, at, scratch, flags);
+};
+const answer = (value: unknown, flags = 0): void => {
+  const scratch = new Scratch();
+  encode(value, scratch);
+  putResult(there, WORKER, at, scratch, flags);
+};
+const meta = (): number => region.m[at + RECORD_META] as number;
+const top = (): number => region.m[REGION_TOP] as number;
+const same = (a: unknown, b: unknown): void => expect(difference(a instanceof Uint8Array ? Uint8Array.from(a) : a, b)).toBeUndefined();
+
+describe('an argument and then a result', () => {
+  it('arrive exactly, of every form, inline and in blocks, in every pairing', () => {
+    for (const argument of VALUES) {
+      for (const result of VALUES) {
+        expect(put(argument)).toBe(true);
+        same(getArgument(there, at), argument);
+        answer(result);
+        same(getResult(region, at), result);
+        freeBlocks(region, SUBMITTER, at, true);
+      }
+    }
+  });
+
+  it('touch no word of the records on either side', () => {
+    region.m.fill(-1, at - RECORD_WORDS, at + 2 * RECORD_WORDS);
+    put(bytes(INLINE_BYTES));
+    answer(bytes(INLINE_BYTES));
+    for (const other of [at - RECORD_WORDS, at + RECORD_WORDS]) {
+      expect(region.m.subarray(other, other + RECORD_WORDS).every((word) => word === -1)).toBe(true);
+    }
+    expect([...region.m.subarray(at, at + 3)]).toEqual([-1, -1, -1]); // nor state, link and handler
+  });
+
+  it('of up to 40 bytes and all numbers need no block', () => {
+    allocateBlock(region, SUBMITTER, 1);
+    allocateBlock(region, WORKER, 1);
+    const [a, b] = [allocateBlock(region, SUBMITTER, 1), allocateBlock(region, WORKER, 1)];
+    for (const value of [1.5, 'x'.repeat(INLINE_BYTES), bytes(INLINE_BYTES)]) {
+      put(value);
+      answer(value);
+    }
+    expect([allocateBlock(region, SUBMITTER, 1) - a, allocateBlock(region, WORKER, 1) - b]).toEqual([64, 64]);
+    put(bytes(INLINE_BYTES + 1));
+    expect(allocateBlock(region, SUBMITTER, 1) - a).toBeGreaterThan(128);
+  });
+
+  it('say whose job it is, from argument to result, with the flags of each', () => {
+    for (const value of [1, bytes(100)]) {
+      put(value, WANTS_RESULT);
+      expect([submitterOf(meta()), meta() & WANTS_RESULT, meta() & FAILED]).toEqual([SUBMITTER, WANTS_RESULT, 0]);
+      answer(value, FAILED);
+      expect([submitterOf(meta()), meta() & WANTS_RESULT, meta() & FAILED]).toEqual([SUBMITTER, 0, FAILED]);
+      same(getResult(region, at), value);
+    }
+  });
+});
+
+describe('blocks', () => {
+  it('go back to those who allocated them: the argument’s to the submitter, the result’s to the worker', () => {
+    const cycle = (): void => {
+      put(bytes(100));
+      answer(bytes(200));
+      freeBlocks(region, SUBMITTER, at, true);
+    };
+    cycle();
+    // The one block in each arena's list is the one used again and again.
+    const [mine, its] = [allocateBlock(region, SUBMITTER, 100), allocateBlock(there, WORKER, 200)];
+    const [mineNext, itsNext] = [allocateBlock(region, SUBMITTER, 100), allocateBlock(there, WORKER, 200)];
+    expect([mineNext - mine, itsNext - its]).toEqual([128, 256]);
+    const before = top();
+    for (let k = 0; k < 5_000; k++) cycle();
+    expect(top()).toBe(before);
+  });
+
+  it('of a job that never settled are the argument’s alone', () => {
+    put(bytes(100));
+    const before = top();
+    for (let k = 0; k < 5_000; k++) {
+      freeBlocks(region, SUBMITTER, at, false);
+      put(bytes(100));
+    }
+    expect(top()).toBe(before);
+    same(getArgument(there, at), bytes(100));
+  });
+
+  it('of an earlier job in the same record are not freed again by one that has none', () => {
+    put(bytes(100));
+    answer(bytes(100));
+    freeBlocks(region, SUBMITTER, at, true);
+    put(1);
+    answer(2);
+    freeBlocks(region, SUBMITTER, at, true);
+    const blocks = [1, 2, 3].map(() => allocateBlock(region, SUBMITTER, 100));
+    expect(new Set(blocks).size).toBe(3);
+    const its = [1, 2, 3].map(() => allocateBlock(region, WORKER, 100));
+    expect(new Set(its).size).toBe(3);
+  });
+});
+
+describe('a reader whose views end before the payload', () => {
+  it('sees all of it', () => {
+    allocate(region, region.m.length);
+    put(bytes(500_000));
+    expect(there.m.length).toBeLessThan(region.m.length);
+    same(getArgument(there, at), bytes(500_000));
+  });
+});
+
+describe('at the limit of memory', () => {
+  /** Takes all but what is left in chunks. */
+  const fill = (): void => {
+    for (const words of [2 ** 18, 2 ** 12, 16]) while (allocate(region, words) !== NONE);
+  };
+
+  it('an argument is refused and takes nothing, and one that fits inline is still accepted', () => {
+    fill();
+    expect(put(bytes(100))).toBe(false);
+    expect(put('inline')).toBe(true);
+    same(getArgument(there, at), 'inline');
+  });
+
+  it('a result becomes a failure that says so, and its job’s other block is freed as ever', () => {
+    put(bytes(100), WANTS_RESULT);
+    expect(foundNoRoom(region, at)).toBe(false);
+    fill();
+    answer(bytes(100));
+    expect([foundNoRoom(region, at), meta() & FAILED, submitterOf(meta())]).toEqual([true, FAILED, SUBMITTER]);
+    expect(() => freeBlocks(region, SUBMITTER, at, true)).not.toThrow();
+    put(bytes(100));
+    expect(foundNoRoom(region, at)).toBe(false);
+    answer(5);
+    expect([foundNoRoom(region, at), meta() & FAILED, getResult(region, at)]).toEqual([false, 0, 5]);
+  });
+
+  it('the last payload that finds room in the largest region there can be crosses like any other', () => {
+    region = createRegion(4);
+    there = attachRegion(region.buffer);
+    takeSlab(region);
+    at = recordAt(region, 9 as RecordNumber);
+    for (const words of [2 ** 26, 2 ** 20]) while ((region.m[REGION_MAX] as number) - top() > words + 2 ** 18) allocate(region, words);
+    expect(put(bytes(300_000))).toBe(true);
+    same(getArgument(there, at), bytes(300_000));
+    answer(bytes(200_000));
+    same(getResult(region, at), bytes(200_000));
+    freeBlocks(region, SUBMITTER, at, true);
+    expect(put(bytes(300_000))).toBe(true);
+  });
+});

@@ -1,0 +1,29 @@
+/** Puts something another thread might do between two shared accesses of the code under test. Same thread, no luck needed. */
+
+type Operation = 'load' | 'store' | 'compareExchange' | 'exchange' | 'and' | 'or' | 'add';
+type Access = (m: Int32Array, i: number, ...rest: number[]) => number;
+
+/**
+ * Runs `run`, and `interrupt` once, just before (or after) its first `op` on word `word`.
+ * @throws Error if `run` does not get there: then the test shows nothing.
+ */
+export function interrupted<T>(when: 'before' | 'after', op: Operation, word: number, interrupt: () => void, run: () => T): T {
+  const atomics = Atomics as unknown as Record<Operation, Access>;
+  const real = atomics[op];
+  let waiting = true;
+  const hit = (at: number): boolean => waiting && at === word && !(waiting = false);
+  atomics[op] = (m, i, ...rest) => {
+    const now = hit(i);
+    if (now && when === 'before') interrupt();
+    const value = real(m, i, ...rest);
+    if (now && when === 'after') interrupt();
+    return value;
+  };
+  try {
+    const result = run();
+    if (waiting) throw new Error(`No ${op} of word ${word} happened`);
+    return result;
+  } finally {
+    atomics[op] = real;
+  }
+}
