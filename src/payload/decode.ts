@@ -5,6 +5,7 @@
  */
 import * as tag from './codec.ts';
 import {
+  FORM_BUFFER,
   FORM_BYTES,
   FORM_CODEC,
   FORM_FALSE,
@@ -60,6 +61,8 @@ export function decode(form: Form, shared: Buffer, offset: number, length: numbe
       return copyOf(shared, offset, length);
     case FORM_PLAIN:
       return decodeTree(shared, offset);
+    case FORM_BUFFER:
+      return copyOf(shared, offset, length).buffer;
     case FORM_V8:
       return deserialize(shared, offset, length);
     case FORM_CODEC:

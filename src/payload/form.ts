@@ -18,6 +18,8 @@ export const FORM_PLAIN = 8;
 export const FORM_V8 = 9;
 /** What the user's own codec wrote. */
 export const FORM_CODEC = 10;
+/** An ArrayBuffer of fixed length, raw. */
+export const FORM_BUFFER = 12;
 /** Nothing here: the value lies in a MessagePort as its one message. */
 export const FORM_PORT = 11;
 
@@ -33,4 +35,5 @@ export type Form =
   | typeof FORM_PLAIN
   | typeof FORM_V8
   | typeof FORM_CODEC
+  | typeof FORM_BUFFER
   | typeof FORM_PORT;

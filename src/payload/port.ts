@@ -8,7 +8,7 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Transferable } from '#base';
 import { decode } from './decode.ts';
-import { FORM_BYTES, FORM_PORT, type Form } from './form.ts';
+import { FORM_BUFFER, FORM_BYTES, FORM_PORT, type Form } from './form.ts';
 import type { Scratch } from './scratch.ts';
 
 /**
@@ -55,6 +55,7 @@ export function readPort(port: MessagePort): unknown {
     if (message.length === 1) return message[0];
     const [bytes, form, length] = message;
     if (form === FORM_BYTES) return bytes;
+    if (form === FORM_BUFFER) return bytes.buffer;
     return decode(form, Buffer.from(bytes.buffer), 0, length);
   } finally {
     port.close();

@@ -115,11 +115,11 @@ describe('a getter', () => {
 
 describe('what is moved', () => {
   it('is detached here and whole there, copied or in a port', () => {
-    for (const size of [16, 512 * 1024, 512 * 1024 + 1]) {
+    for (const size of [16, 32 * 1024, 32 * 1024 + 1, 2 ** 21]) {
       const bytes = new Uint8Array(size).fill(5);
       const [form, copy] = sent({ bytes, n: 1 }, [bytes.buffer]);
       expect(bytes.byteLength).toBe(0);
-      expect(form).toBe(size > 512 * 1024 ? FORM_PORT : FORM_PLAIN);
+      expect(form).toBe(size > 32 * 1024 ? FORM_PORT : FORM_PLAIN);
       expect(isDeepStrictEqual(copy, { bytes: new Uint8Array(size).fill(5), n: 1 })).toBe(true);
     }
   });
