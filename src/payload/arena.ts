@@ -32,6 +32,9 @@ const SMALLEST_WORDS = 16;
 /** Small blocks are cut from chunks of so many words. Smaller: the region's one counter is hit often; larger: idle slots hold more. */
 const CHUNK_WORDS = 65_536;
 
+/** Larger payloads find no room once half of the region is in use: they go by port then, and leave it to records, rings and small ones. */
+export const LARGE_BYTES: number = CHUNK_WORDS;
+
 /** Bytes between a block's first word and its payload. */
 const HEADER_BYTES: number = BLOCK_HEADER * 4;
 
@@ -96,8 +99,7 @@ function pushFree(m: Int32Array, arena: number, block: number, sizeClass: number
 }
 
 function cut(region: Region, arena: number, words: number): number {
-  if (load(region.m, REGION_TOP) > load(region.m, REGION_MAX) / 2) return NONE; // the rest is for records and rings
-  if (words > CHUNK_WORDS / 4) return allocate(region, words);
+  if (words > CHUNK_WORDS / 4) return load(region.m, REGION_TOP) > load(region.m, REGION_MAX) / 2 ? NONE : allocate(region, words);
   const cursor = peek(region.m, arena + ARENA_CURSOR);
   if (cursor + words > peek(region.m, arena + ARENA_END)) {
     const chunk = allocate(region, CHUNK_WORDS);

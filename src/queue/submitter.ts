@@ -35,6 +35,7 @@ import {
   formAt,
   freeBlocks,
   getResult,
+  LARGE_BYTES,
   LARGEST_BYTES,
   type Packing,
   pack,
@@ -119,7 +120,7 @@ export class Submitter {
   /**
    * Writes a job and does not publish it yet. Reading the value runs its getters, and they may call any verb.
    * What `transfer` names is detached here, if nothing is refused.
-   * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled.
+   * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled or no memory is left.
    */
   prepare(defined: Defined, value: unknown, job: Job, transfer?: readonly Transferable[]): Entry {
     const scratch = this.#scratch;
@@ -138,7 +139,11 @@ export class Submitter {
     const at = recordAt(region, record);
     const flags = job === undefined || job === SUBMITTED ? 0 : WANTS_RESULT;
     if (!putArgument(region, HOST, at, scratch, flags)) {
-      toPort(scratch); // no room in shared memory
+      if (scratch.length <= LARGE_BYTES) {
+        this.#records.give(record);
+        throw noMemory(defined, scratch.length);
+      }
+      toPort(scratch);
       putArgument(region, HOST, at, scratch, flags);
     }
     if (scratch.port !== undefined) this.#ports.keep(record, scratch.takePort());
@@ -314,3 +319,5 @@ function notRead(thrown: unknown): RailheadError {
 }
 
 const noRecord = (): RailheadError => railheadError('E_QUEUE_FULL', 'The queue is full: 16,777,215 tasks are unsettled, the most there can be');
+const noMemory = (defined: Defined, length: number): RailheadError =>
+  railheadError('E_QUEUE_FULL', `The queue is full: no shared memory is left for the ${length} bytes of the value for handler \`${defined.name}\``);
