@@ -4,32 +4,45 @@
  *
  * Messages are few and never needed to go on with plain work. Each has a type, and each end a function for every type.
  */
-import type { MessagePort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Entry } from '#base';
 
 /** What the host tells a worker. */
 export type ToWorker =
   /** The value of a job that the worker has started lies in `port`; without one it is gone. */
-  { readonly type: 'argument'; readonly entry: Entry; readonly port: MessagePort | undefined };
+  | { readonly type: 'argument'; readonly entry: Entry; readonly port: MessagePort | undefined }
+  /** The answer to `ask` comes late: the worker may be at something else by now, and asks again when it has room. */
+  | { readonly type: 'late'; readonly entry: Entry };
 
 /** What a worker tells the host. */
 export type ToHost =
-  /** It has started a job whose value lies in a port of the host's. */
-  | { readonly type: 'ask'; readonly entry: Entry }
+  /** It has started a job whose value lies in a port of the host's. `since`: when, in ticks. */
+  | { readonly type: 'ask'; readonly entry: Entry; readonly since: number }
   /** The result of a job that it settles next. */
   | { readonly type: 'result'; readonly entry: Entry; readonly port: MessagePort };
 
 /** One function for each type of message. */
 export type Receivers<M extends { readonly type: string }> = { readonly [T in M['type']]: (message: Extract<M, { readonly type: T }>) => void };
 
+/** How long a worker waits for the answer to `ask` before it goes on to other jobs, in ms: see `waits.ts`. */
+export const PATIENCE_MS = 20;
+/** An answer after so long counts as late. Well before the patience ends: else values are on the way to workers that went on. */
+export const LATE_MS: number = PATIENCE_MS / 2;
+
 /** Calls the function for the message's type. */
 export function receive<M extends { readonly type: string }>(receivers: Receivers<M>, message: M): void {
   receivers[message.type as M['type']](message as never);
 }
 
+/** Receives all that has been sent, at once instead of in turns of the event loop. */
+export function pump<M extends { readonly type: string }>(port: MessagePort, receivers: Receivers<M>): void {
+  for (let got = receiveMessageOnPort(port); got !== undefined; got = receiveMessageOnPort(port)) receive(receivers, (got as { message: M }).message);
+}
+
 /** @thread worker. Sends to the host; what comes from it is received in turns of the event loop. */
 export class WorkerChannel {
   readonly #port: MessagePort;
+  #receivers: Receivers<ToWorker> | undefined;
 
   constructor(port: MessagePort) {
     this.#port = port;
@@ -37,8 +50,14 @@ export class WorkerChannel {
 
   /** From here messages are received. */
   open(receivers: Receivers<ToWorker>): void {
+    this.#receivers = receivers;
     this.#port.on('message', (message: ToWorker) => receive(receivers, message));
     this.#port.unref(); // the worker's loop keeps the thread alive as long as it is wanted
+  }
+
+  /** Receives what is there already. */
+  pump(): void {
+    if (this.#receivers !== undefined) pump(this.#port, this.#receivers);
   }
 
   send(message: ToHost, transfer: readonly MessagePort[] = []): void {

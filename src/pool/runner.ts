@@ -92,7 +92,10 @@ export class Runner {
     this.#links = links;
     this.#packing = { most: Math.min(settings.maxPayloadBytes, LARGEST_BYTES), codec: links.codec };
     this.#waits = new Waits(links.channel, () => links.onArrived());
-    links.channel.open({ argument: ({ entry, port }) => this.#waits.answered(entry, port) });
+    links.channel.open({
+      argument: ({ entry, port }) => this.#waits.answered(entry, port),
+      late: ({ entry }) => this.#waits.late(entry),
+    });
     this.#at = slotAt(settings.slot);
     this.#places = Array.from({ length: RUN_MAX }, (_, k) => RUN_MAX - 1 - k);
     this.#startedBefore = peek(region.m, this.#at + SLOT_STARTED); // counts go on over the slot's threads
@@ -108,9 +111,9 @@ export class Runner {
     return this.inFlight > 0 || this.#waits.size > 0;
   }
 
-  /** A job has waited for its value, and can run now. */
+  /** A job has waited for its value, and there is room for it. */
   get hasNext(): boolean {
-    return this.#waits.anyHere && this.inFlight < this.#settings.tasksPerWorker;
+    return this.#waits.anyNext && this.inFlight + this.#waits.counted < this.#settings.tasksPerWorker;
   }
 
   run(entry: Entry): typeof DONE | typeof UNKNOWN {
@@ -180,16 +183,16 @@ export class Runner {
   #ask(handler: Loaded, record: RecordNumber, at: number, place: number): void {
     const entry = peek(this.#region.m, this.#at + SLOT_RUN + place) as Entry;
     leaveLibrary(this.#region.m, this.#at + SLOT_GUARD); // async hooks are user code
-    this.#waits.ask(entry, handler, record, at, place);
+    this.#waits.ask({ entry, handler, record, at, place });
     enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
   }
 
-  /** Runs a job that has waited for its value. Only while `hasNext`. */
+  /** Runs a job that has waited for its value, or asks for it again. Only while `hasNext`. */
   runNext(): void {
-    const waiting = this.#waits.next();
-    if (waiting === undefined) return;
-    const { handler, record, at, place, port } = waiting;
     leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
+    const waiting = this.#waits.next();
+    if (waiting === undefined) return enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
+    const { handler, record, at, place, port } = waiting;
     let value: unknown;
     try {
       if (port === undefined) throw new Error('The host has it no more');

@@ -1,6 +1,6 @@
 /** The host's end of its channel to one worker: see `pool/channel.ts`. Host thread. */
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { type Receivers, receive, type ToHost, type ToWorker } from '#pool';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { pump, type Receivers, receive, type ToHost, type ToWorker } from '#pool';
 
 export class HostChannel {
   /** The worker's end, until the thread has been started with it. */
@@ -24,9 +24,7 @@ export class HostChannel {
 
   /** Receives all that has been sent, at once. A worker sends before it settles: so what a settled job needs is here. */
   pump(): void {
-    for (let got = receiveMessageOnPort(this.#port); got !== undefined; got = receiveMessageOnPort(this.#port)) {
-      receive(this.#receivers, (got as { message: ToHost }).message);
-    }
+    pump(this.#port, this.#receivers);
   }
 
   close(): void {

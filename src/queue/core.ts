@@ -18,9 +18,10 @@ import {
   type Slot,
   type Transferable,
 } from '#base';
-import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region, recordOf } from '#memory';
+import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region, recordAt, recordOf } from '#memory';
 import { resetUnread, tellFall } from '#payload';
-import { anySource, ENOUGH, type Receivers, recoverSlot, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
+import { anySource, ENOUGH, type Receivers, type Remains, recoverSlot, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
+import { toQueuedAgain } from '#ring';
 import { loadCodec } from './codec.ts';
 import { type Defined, Definitions } from './definitions.ts';
 import { startedJobs } from './gauges.ts';
@@ -326,7 +327,7 @@ export class Core {
 
   onExit(thread: Thread, exitCode: number): void {
     this.drain(Number.POSITIVE_INFINITY); // first: what it handed over is settled and no concern of recovery
-    const remains = recoverSlot(this.region, thread.slot);
+    const remains = this.#sparePorts(recoverSlot(this.region, thread.slot));
     for (const record of remains.settled) this.submitter.settle(record);
     for (const record of remains.died) this.submitter.fail(record, this.cutting ? stopped() : this.#died(thread, exitCode, this.submitter.handlerOf(record)));
     if (this.cutting) this.cut += remains.died.length;
@@ -336,6 +337,16 @@ export class Core {
     else if (thread.error !== undefined && thread.ready) this.reports.failure(thread.error, { handler: undefined, workerId: thread.workerId });
     this.reports.event('workerExit', { workerId: thread.workerId, exitCode });
     this.#inbox.expect(); // jobs were settled outside a look: it sees whether any are left to stay alive for
+  }
+
+  /** A job whose value lies in a port that its worker was not given yet had not begun: another runs it. */
+  #sparePorts(remains: Remains): Remains {
+    if (this.cutting) return remains;
+    const spared = remains.died.filter((record) => this.#ports.keeps(record));
+    if (spared.length === 0) return remains;
+    this.neverStarted -= spared.length; // they are counted as started twice
+    const requeued = spared.map((record) => toQueuedAgain(this.region.m, recordAt(this.region, record), record));
+    return { ...remains, died: remains.died.filter((record) => !spared.includes(record)), requeued: [...requeued, ...remains.requeued] };
   }
 
   #died({ workerId, error, condemned }: Thread, exitCode: number, handlerId: number): RailheadError {

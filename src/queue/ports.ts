@@ -1,17 +1,18 @@
 /**
  * The host's ports: values that wait for their worker to ask, and results that wait to be read. Host thread.
  *
- *   argument:  kept as the job is prepared -> given to the worker that started it, or closed with the job
+ *   argument:  kept as the job is prepared -> given to the worker that started it, or closed with the job. While it is here the
+ *              job has not begun: if its worker dies, another runs it
  *   result:    received before its job settles -> read as it settles, or closed with the job
  *
  * Both belong to a record, and go when it is freed: whatever happens to the job or its worker, no port is left.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { load } from '#atomics';
-import type { Entry, RecordNumber, Slot } from '#base';
+import { type Entry, type RecordNumber, type Slot, ticks } from '#base';
 import { isCurrent, RECORD_STATE, type Region, recordAt, recordOf, stateOf } from '#memory';
 import { readPort } from '#payload';
-import type { Receivers, ToHost } from '#pool';
+import { LATE_MS, type Receivers, type ToHost } from '#pool';
 import { FREE } from '#ring';
 import type { HostChannel } from './channel.ts';
 
@@ -30,7 +31,7 @@ export class HostPorts {
   /** What the thread in `slot` says. */
   receiversFor(slot: Slot): Receivers<ToHost> {
     return {
-      ask: ({ entry }) => this.#give(slot, entry),
+      ask: ({ entry, since }) => this.#give(slot, entry, since),
       result: ({ entry, port }) => {
         if (this.#isUnsettled(entry)) this.#results.set(recordOf(entry), port);
         else port.close(); // cut meanwhile: nobody will read it
@@ -43,8 +44,14 @@ export class HostPorts {
     this.#arguments.set(record, port);
   }
 
-  #give(slot: Slot, entry: Entry): void {
+  /** Whether the job's value is still here: no worker has begun with it, whatever its state. */
+  keeps(record: RecordNumber): boolean {
+    return this.#arguments.has(record);
+  }
+
+  #give(slot: Slot, entry: Entry, since: number): void {
     const channel = this.#channelOf(slot);
+    if (((ticks() - since) | 0) > LATE_MS) return channel?.send({ type: 'late', entry });
     const port = this.#isUnsettled(entry) ? this.#arguments.get(recordOf(entry)) : undefined;
     if (port !== undefined) this.#arguments.delete(recordOf(entry));
     channel?.send({ type: 'argument', entry, port }, port === undefined ? [] : [port]);

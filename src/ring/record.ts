@@ -51,6 +51,13 @@ export function toRequeued(m: Int32Array, at: number, record: RecordNumber, entr
   return cas(m, at + RECORD_STATE, word, next) === word ? entryFor(record, next) : (0 as Entry);
 }
 
+/** @thread host, after the `exit` of the thread that had started the job and not begun with it. Returns the entry to publish. */
+export function toQueuedAgain(m: Int32Array, at: number, record: RecordNumber): Entry {
+  const word = nextGeneration(load(m, at + RECORD_STATE), QUEUED);
+  store(m, at + RECORD_STATE, word);
+  return entryFor(record, word);
+}
+
 /** Whether the job that this entry names is in `state`. */
 export function isIn(m: Int32Array, at: number, entry: Entry, state: number): boolean {
   const word = load(m, at + RECORD_STATE);
