@@ -23,8 +23,9 @@ import {
 import { deserialize } from './serialize.ts';
 import { knownKey, narrowText, wideText } from './text.ts';
 
+const NOTHING = Buffer.alloc(0);
 /** What is being read, and the next byte of it. */
-let bytes: Buffer = Buffer.alloc(0);
+let bytes: Buffer = NOTHING;
 let at = 0;
 /** Objects by number, kept only if the tree has a REF. */
 let made: unknown[] | undefined;
@@ -96,6 +97,7 @@ function decodeTree(shared: Buffer, offset: number): unknown {
   made = (root & tag.SHARED) === 0 ? undefined : [];
   const value = readTagged(root & ~tag.SHARED);
   made = undefined;
+  bytes = NOTHING; // it may be a message of half a gigabyte
   return value;
 }
 

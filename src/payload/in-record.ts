@@ -100,6 +100,9 @@ function get(region: Region, at: number, meta: number, block: number): unknown {
 /** Form of the payload that the record holds now. */
 export const formAt = (region: Region, at: number): Form => formOf(peek(region.m, at + RECORD_META)) as Form;
 
+/** Bytes of the payload that the record holds now. */
+export const sizeAt = (region: Region, at: number): number => peek(region.m, at + RECORD_LENGTH);
+
 /** @thread submitter, for a settled job whose result lies in a port: the slot of the worker that has it. */
 export const portOwner = (region: Region, at: number): Slot => peek(region.m, at + RECORD_RESULT) as Slot;
 

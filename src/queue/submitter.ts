@@ -42,6 +42,7 @@ import {
   portOwner,
   putArgument,
   Scratch,
+  sizeAt,
   TooLarge,
   toPort,
   unreadMost,
@@ -74,6 +75,8 @@ export interface SettledListener {
   onSettledLate(): void;
 }
 
+/** A result of so many bytes (as a shift) takes as long to read as a small job to settle. Larger: the loop's turns are late under a flood of large ones. */
+const LARGE_RESULT_SHIFT = 12;
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
 const RING_CAPACITY = 1024;
 
@@ -184,11 +187,11 @@ export class Submitter {
   }
 
   /**
-   * Settles what workers have handed back, oldest first, for at most `most` jobs. True: some are left.
+   * Settles what workers have handed back, oldest first, for at most `most` jobs; a large result counts as several. True: some are left.
    * Only promises are resolved here, and records freed: no user code runs.
    */
   drain(most: number): boolean {
-    for (let k = 0; k < most; k++) {
+    for (let k = 0; k < most; ) {
       if (this.#taken === NO_RECORD) {
         this.#taken = takeCompleted(this.#region, this.#slot);
         if (this.#taken === NO_RECORD) return false;
@@ -196,6 +199,7 @@ export class Submitter {
       const record = this.#taken;
       const at = recordAt(this.#region, record);
       this.#taken = nextCompleted(this.#region.m, at);
+      k += 1 + (sizeAt(this.#region, at) >>> LARGE_RESULT_SHIFT);
       this.settle(record, at);
     }
     return this.#taken !== NO_RECORD;

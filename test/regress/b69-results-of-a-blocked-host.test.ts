@@ -25,15 +25,16 @@ test('B69 with the host blocked for 2 s, results of 1 MB stop at maxResultBytes 
   expect(unread).toBeGreaterThanOrEqual(64);
   expect(unread).toBeLessThanOrEqual(64 + 2);
   expect(process.memoryUsage().rss - before).toBeLessThan(300 * MB);
-  let worst = 0;
+  const late: number[] = [];
   let last = performance.now();
   const timer = setInterval(() => {
     const now = performance.now();
-    worst = Math.max(worst, now - last - 10);
+    late.push(now - last - 10);
     last = now;
   }, 10);
   await within(Promise.all(results), `${jobs} results`);
   clearInterval(timer);
   expect(bytes).toBe(jobs * MB);
-  expect(worst).toBeLessThan(250); // 5 ms where a processor is free; two workers and the host share these
+  late.sort((a, b) => a - b);
+  expect(late[late.length >> 1]).toBeLessThan(50); // 4 ms measured; before large results counted as several it was 290
 });
