@@ -1,4 +1,14 @@
 /** The package `railhead`: worker threads that pull. */
-export { ERRORS, type ErrorCode, type FailedJob, type QueueOptions, RailheadError, type RunOptions, type StopOptions } from '#base';
+export {
+  ERRORS,
+  type ErrorCode,
+  type FailedJob,
+  type QueueOptions,
+  RailheadError,
+  type RunOptions,
+  type StopOptions,
+  type Transferable,
+} from '#base';
+export { type Codec, move } from '#payload';
 export type { TaskHandle } from '#pool';
 export { type Handler, type HandlerFunction, handler, type ModuleHandler, type Stats, type StopReport, Task, TaskQueue } from '#queue';

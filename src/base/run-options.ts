@@ -15,7 +15,11 @@ export interface RunOptions {
   readonly deadlineMs?: number | undefined;
   /** Parts of the value that are moved instead of copied; the caller can no longer use them. @default none */
   readonly transfer?: readonly Transferable[] | undefined;
-  /** What happens if the worker dies under the task: it fails, or it runs again up to `retry` more times. @default 'reject' */
+  /**
+   * What happens if the worker dies under the task: it fails, or it runs again up to `retry` more times. A value that is handed
+   * over instead of copied is gone with the worker that had it, so its task fails all the same: what is moved (buffers of together
+   * more than 32 KiB, ports, streams), what is larger than 1 MiB, and kinds like Blob or KeyObject. @default 'reject'
+   */
   readonly onCrash?: 'reject' | { readonly retry: number } | undefined;
   /** Told of each value that the handler passes to `task.progress`, in order. @default none */
   readonly onProgress?: ((value: unknown) => void) | undefined;

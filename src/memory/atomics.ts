@@ -24,7 +24,11 @@ export const poke = (m: Int32Array, i: number, v: number): void => {
 export const glance = (m: Int32Array, i: number): number => m[i] as number;
 
 /** Waits without blocking the event loop. Never keeps a thread alive by itself: hold a ref'd handle beside it. */
-export const waitAsync = (m: Int32Array, i: number, v: number): { async: false; value: 'not-equal' | 'timed-out' } | { async: true; value: Promise<'ok' | 'timed-out'> } =>
-  Atomics.waitAsync(m, i, v);
+export const waitAsync = (
+  m: Int32Array,
+  i: number,
+  v: number,
+): { async: false; value: 'not-equal' | 'timed-out' } | { async: true; value: Promise<'ok' | 'timed-out'> } => Atomics.waitAsync(m, i, v);
 /** Blocks this thread. Only for a thread that must stop for ever, or in bounded slices. */
-export const wait = (m: Int32Array, i: number, v: number, timeoutMs?: number): 'ok' | 'not-equal' | 'timed-out' => Atomics.wait(m, i, v, timeoutMs);
+export const wait = (m: Int32Array, i: number, v: number, timeoutMs?: number): 'ok' | 'not-equal' | 'timed-out' =>
+  Atomics.wait(m, i, v, timeoutMs);

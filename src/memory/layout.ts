@@ -16,7 +16,7 @@ const at = (n: number): WordIndex => n as WordIndex;
 export const LINE = 32;
 
 export const MAGIC = 0x7261696c; // "rail"
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 
 // ---- region header
 export const REGION_MAGIC: WordIndex = at(0);
@@ -115,6 +115,9 @@ export const SLOT_FRONT: number = 21 * LINE;
 /** Arena: blocks freed by other threads; then the owner's own words, `ARENA_*`. */
 export const SLOT_REMOTE: number = 23 * LINE;
 export const SLOT_ARENA: number = 24 * LINE;
+/** Submitter: results it has not read yet, in units of 64 bytes; and how often that fell to half of the most allowed, for those who wait. */
+export const SLOT_UNREAD: number = 25 * LINE;
+export const SLOT_FALL: number = 25 * LINE + 1;
 
 // ---- arena, relative to SLOT_ARENA; all the owner's
 /** Free list per size class. */
@@ -216,6 +219,8 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('slot', 'SLOT_FRONT', SLOT_FRONT, 2 * LINE, 'link', 'its thread, consumers', 'all', 'Its front lane.', true),
   row('slot', 'SLOT_REMOTE', SLOT_REMOTE, 1, 'link', 'all', 'its thread', 'Blocks freed by other threads.', true),
   row('slot', 'SLOT_ARENA', SLOT_ARENA, ARENA_END + 1, 'link', 'its thread', 'its thread', 'Free lists and chunk.', true),
+  row('slot', 'SLOT_UNREAD', SLOT_UNREAD, 1, 'count', 'workers, its submitter', 'workers', 'Unread results, in units of 64 bytes.', true),
+  row('slot', 'SLOT_FALL', SLOT_FALL, 1, 'count', 'its submitter', 'workers', 'How often unread results fell to half.'),
   row('lane', 'LANE_RING', LANE_RING, 1, 'offset', 'producer once, consumers', 'all', 'Ring that is taken from.', true),
   row('lane', 'LANE_LAST', LANE_LAST, 1, 'offset', 'producer', 'producer', 'Ring that is written to.', true),
   row('ring', 'RING_HEAD', RING_HEAD, 1, 'sequence', 'consumers', 'all', 'Next to claim.', true),
@@ -228,7 +233,16 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('record', 'RECORD_META', RECORD_META, 1, 'packed', 'owner of the moment', 'owner of the moment', 'Form, flags, submitter.'),
   row('record', 'RECORD_LENGTH', RECORD_LENGTH, 1, 'count', 'owner of the moment', 'owner of the moment', 'Bytes of payload.'),
   row('record', 'RECORD_BLOCK', RECORD_BLOCK, 1, 'offset', 'submitter', 'all', 'Block of the argument.'),
-  row('record', 'RECORD_INLINE', RECORD_INLINE, INLINE_BYTES / 4, 'payload', 'owner of the moment', 'owner of the moment', 'Small payload.'),
+  row(
+    'record',
+    'RECORD_INLINE',
+    RECORD_INLINE,
+    INLINE_BYTES / 4,
+    'payload',
+    'owner of the moment',
+    'owner of the moment',
+    'Small payload.',
+  ),
   row('definition', 'DEFINITION_ID', DEFINITION_ID, 1, 'state', 'host', 'workers', 'Handler id, written last.'),
   row('definition', 'DEFINITION_TEXT', DEFINITION_TEXT, 1, 'offset', 'host', 'workers', 'Where the text is.'),
   row('definition', 'DEFINITION_LENGTH', DEFINITION_LENGTH, 1, 'count', 'host', 'workers', 'Bytes of text.'),

@@ -54,7 +54,11 @@ const FIRST_BYTES = 2 ** 21;
 
 function viewsOf(buffer: SharedArrayBuffer): Pick<Region, 'm' | 'f64' | 'bytes'> {
   const length = buffer.byteLength & ~7;
-  return { m: new Int32Array(buffer, 0, length >> 2), f64: new Float64Array(buffer, 0, length >> 3), bytes: Buffer.from(buffer, 0, length) };
+  return {
+    m: new Int32Array(buffer, 0, length >> 2),
+    f64: new Float64Array(buffer, 0, length >> 3),
+    bytes: Buffer.from(buffer, 0, length),
+  };
 }
 
 /** @thread host. `slots` counts the host's own. */
@@ -163,4 +167,3 @@ export function readText(region: Region, offset: number, length: number): string
   reach(region, (offset + length + 3) >>> 2);
   return region.bytes.toString('utf8', offset, offset + length);
 }
-

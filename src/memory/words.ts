@@ -60,7 +60,7 @@ export const batchCount = (word: number): number => word & COUNT_MASK;
 export const batchNext = (word: number): number => (word >>> NEXT_SHIFT) & COUNT_MASK;
 export const batchLeft = (word: number): number => batchCount(word) - batchNext(word);
 /** A new batch of `count`: the epoch moves, so a rescue that looked at the old one fails. */
-export const newBatch = (word: number, count: number): number => ((((word >>> EPOCH_SHIFT) + 1) << EPOCH_SHIFT) | count) | 0;
+export const newBatch = (word: number, count: number): number => (((word >>> EPOCH_SHIFT) + 1) << EPOCH_SHIFT) | count | 0;
 export const advanced = (word: number): number => (word + ONE_NEXT) | 0;
 
 /** ## Header of an arena block: owner (12+) | size class (8) */

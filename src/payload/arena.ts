@@ -18,6 +18,8 @@ import {
   classOf,
   NONE,
   ownerOf,
+  REGION_MAX,
+  REGION_TOP,
   type Region,
   reach,
   SLOT_ARENA,
@@ -29,6 +31,9 @@ import {
 const SMALLEST_WORDS = 16;
 /** Small blocks are cut from chunks of so many words. Smaller: the region's one counter is hit often; larger: idle slots hold more. */
 const CHUNK_WORDS = 65_536;
+
+/** Larger payloads find no room once half of the region is in use: they go by port then, and leave it to records, rings and small ones. */
+export const LARGE_BYTES: number = CHUNK_WORDS;
 
 /** Bytes between a block's first word and its payload. */
 const HEADER_BYTES: number = BLOCK_HEADER * 4;
@@ -94,7 +99,7 @@ function pushFree(m: Int32Array, arena: number, block: number, sizeClass: number
 }
 
 function cut(region: Region, arena: number, words: number): number {
-  if (words > CHUNK_WORDS / 4) return allocate(region, words);
+  if (words > CHUNK_WORDS / 4) return load(region.m, REGION_TOP) > load(region.m, REGION_MAX) / 2 ? NONE : allocate(region, words);
   const cursor = peek(region.m, arena + ARENA_CURSOR);
   if (cursor + words > peek(region.m, arena + ARENA_END)) {
     const chunk = allocate(region, CHUNK_WORDS);

@@ -38,6 +38,8 @@ export const HOLE = 14;
 /** Varint number of an object met before. */
 export const REF = 15;
 export const SHARED = 16;
+/** Varint place in a list that comes beside the bytes. Never leaves the thread. */
+export const FOREIGN = 17;
 export const SHORT_TEXT = 32;
 export const SMALL_INT = 128;
 

@@ -5,26 +5,43 @@
  */
 import * as tag from './codec.ts';
 import {
+  FORM_BUFFER,
   FORM_BYTES,
+  FORM_CODEC,
   FORM_FALSE,
   FORM_NULL,
   FORM_NUMBER,
   FORM_PLAIN,
+  FORM_PORT,
   FORM_TEXT_1,
   FORM_TEXT_2,
   FORM_TRUE,
   FORM_UNDEFINED,
+  FORM_V8,
   type Form,
 } from './form.ts';
+import { deserialize } from './serialize.ts';
 import { knownKey, narrowText, wideText } from './text.ts';
 
+const NOTHING = Buffer.alloc(0);
 /** What is being read, and the next byte of it. */
-let bytes: Buffer = Buffer.alloc(0);
+let bytes: Buffer = NOTHING;
 let at = 0;
 /** Objects by number, kept only if the tree has a REF. */
-let made: object[] | undefined;
+let made: unknown[] | undefined;
+/** What FOREIGN names. */
+let foreign: readonly unknown[] = [];
 
-/** `shared`: the whole region. `length` in bytes. */
+/** What a codec of the user's own wrote, copied out; it is not for us to read. */
+export class Encoded {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
+/** `shared`: the whole region, or the bytes of a message. `length` in bytes. */
 export function decode(form: Form, shared: Buffer, offset: number, length: number): unknown {
   switch (form) {
     case FORM_UNDEFINED:
@@ -45,6 +62,25 @@ export function decode(form: Form, shared: Buffer, offset: number, length: numbe
       return copyOf(shared, offset, length);
     case FORM_PLAIN:
       return decodeTree(shared, offset);
+    case FORM_BUFFER:
+      return copyOf(shared, offset, length).buffer;
+    case FORM_V8:
+      return deserialize(shared, offset, length);
+    case FORM_CODEC:
+      return new Encoded(copyOf(shared, offset, length));
+    case FORM_PORT:
+      throw new Error('Broken payload: a value in a port has no bytes');
+  }
+}
+
+/** A tree whose foreign parts lie beside it. Only in the thread that encoded it. */
+export function decodeWith(beside: readonly unknown[], tree: Buffer): unknown {
+  foreign = beside;
+  tree[0]! |= tag.SHARED; // its objects were numbered, foreign ones included
+  try {
+    return decodeTree(tree, 0);
+  } finally {
+    foreign = [];
   }
 }
 
@@ -61,6 +97,7 @@ function decodeTree(shared: Buffer, offset: number): unknown {
   made = (root & tag.SHARED) === 0 ? undefined : [];
   const value = readTagged(root & ~tag.SHARED);
   made = undefined;
+  bytes = NOTHING; // it may be a message of half a gigabyte
   return value;
 }
 
@@ -103,6 +140,8 @@ function readTagged(first: number): unknown {
       return readSparse(readVarint());
     case tag.REF:
       return made![readVarint()];
+    case tag.FOREIGN:
+      return readForeign(readVarint());
     default:
       throw new Error(`Broken payload: tag ${first} at byte ${at - 1}`);
   }
@@ -148,6 +187,12 @@ function readBytes(length: number): Uint8Array {
   at += length;
   made?.push(copy);
   return copy;
+}
+
+function readForeign(place: number): unknown {
+  const value = foreign[place];
+  if (typeof value === 'object') made?.push(value); // a bigint has no identity, and no number
+  return value;
 }
 
 function readRecord(): object {

@@ -1,8 +1,9 @@
 /**
- * Value to bytes in a Scratch. Any thread, while its guard is OPEN: getters of the value run here.
+ * Value to bytes in a Scratch: the fast codec. Any thread, while its guard is OPEN: getters of the value run here.
  *
- * Takes what JSON-like data is made of and behaves on it as structuredClone does; everything else is refused. A disguise
- * is not looked for: an object whose prototype was set to Object.prototype is taken by its own properties.
+ * Carries what JSON-like data is made of, as structuredClone does. Objects of other kinds are set aside as foreign, and
+ * `pack.ts` sees to them; what no way can carry is refused. A disguise is not looked for: an object whose prototype was set to
+ * Object.prototype is taken by its own properties.
  */
 import { types } from 'node:util';
 import * as tag from './codec.ts';
@@ -18,11 +19,11 @@ import {
   FORM_UNDEFINED,
   type Form,
 } from './form.ts';
-import { NotPlain, pathOf, whatIs } from './not-plain.ts';
+import { hasAccessor, NotPlain, pathOf, TooLarge, whatIs } from './not-plain.ts';
 import { LINEAR_MAX, Scratch } from './scratch.ts';
 import { writeKey, writeNumber, writeText, writeUnits, writeVarint } from './write.ts';
 
-export { NotPlain } from './not-plain.ts';
+export { NotPlain, TooLarge } from './not-plain.ts';
 export { Scratch } from './scratch.ts';
 
 /** Tag and the largest thing of fixed size, or a varint: what every write but text and bytes may take for granted. */
@@ -37,16 +38,17 @@ const bufferOf = getterOf('buffer');
 const byteLengthOf = getterOf('byteLength');
 
 /**
- * Encodes `value` into `into`; scalars leave its buffer alone.
- * @throws NotPlain for a value the codec does not carry, and whatever a getter of the value throws.
+ * Encodes `value` into `into`; scalars leave its buffer alone. False: parts of the value are foreign and lie in `into.foreign`,
+ * the bytes name them by their place there, and there is no form yet.
+ * @throws NotPlain for a value that cannot be sent at all, TooLarge, and whatever a getter of the value throws.
  */
-export function encode(value: unknown, into: Scratch): void {
+export function encode(value: unknown, into: Scratch): boolean {
   switch (typeof value) {
     case 'number':
       into.form = FORM_NUMBER;
       into.length = 8;
       into.number = value;
-      return;
+      return true;
     case 'undefined':
       return finish(into, FORM_UNDEFINED, 0);
     case 'boolean':
@@ -56,63 +58,75 @@ export function encode(value: unknown, into: Scratch): void {
       if (value === null) return finish(into, FORM_NULL, 0);
       if (into.busy) return encodeNested(value, into);
       into.release();
-      if (typeof value === 'string') encodeText(value, into);
-      else if (isBytes(value)) encodeBytes(value, into);
-      else encodeTree(value, into);
-      return;
+      if (typeof value === 'string') return encodeText(value, into);
+      return isBytes(value) ? encodeBytes(value, into) : encodeTree(value, into);
+    case 'bigint':
+      if (into.busy) return encodeNested(value, into);
+      into.release();
+      return encodeTree(value, into);
     default:
-      // Later: v8.serialize is tried here and below, wherever NotPlain is thrown.
       throw new NotPlain('value', whatIs(value));
   }
 }
 
-function finish(into: Scratch, form: Form, length: number): void {
+function finish(into: Scratch, form: Form, length: number): true {
   into.form = form;
   into.length = length;
+  return true;
 }
 
 /**
  * We are inside a getter of the value that `into` is being filled with. The result is used before that getter returns,
  * and the outer `encode` sets every field of its own result at its end, so the two can share the fields but not the buffer.
  */
-function encodeNested(value: string | object, into: Scratch): void {
+function encodeNested(value: unknown, into: Scratch): true {
   const inner = new Scratch();
-  encode(value, inner);
+  if (!encode(value, inner)) throw new NotPlain('value', whatIs(value)); // `pack` never comes here: it brings a scratch of its own
   into.source = inner.source;
-  finish(into, inner.form, inner.length);
+  return finish(into, inner.form, inner.length);
 }
 
-function encodeText(text: string, into: Scratch): void {
+function encodeText(text: string, into: Scratch): true {
+  if (text.length > into.most) throw new TooLarge(text.length);
   into.at = 0;
   into.room(text.length * 2);
   const wide = writeUnits(into, text);
   into.source = into.bytes;
-  finish(into, wide ? FORM_TEXT_2 : FORM_TEXT_1, into.at);
+  return finish(into, wide ? FORM_TEXT_2 : FORM_TEXT_1, into.at);
 }
 
-function encodeBytes(bytes: Uint8Array, into: Scratch): void {
-  into.depth = 0;
-  const length = checkBytes(into, bytes);
+function encodeBytes(bytes: Uint8Array, into: Scratch): boolean {
+  const length = byteLengthOf.call(bytes) as number;
+  if (isForeignBytes(bytes, length)) return encodeTree(bytes, into);
   into.source = bytes;
-  finish(into, FORM_BYTES, length);
+  return finish(into, FORM_BYTES, length);
 }
 
-function encodeTree(root: object, into: Scratch): void {
+function encodeTree(root: object | bigint, into: Scratch): boolean {
   into.busy = true;
   into.at = 0;
   into.depth = 0;
   into.count = 0;
+  let whole = false;
+  let done = false;
   try {
     into.room(SLACK);
-    writeObject(into, root, '');
+    if (typeof root === 'bigint') writeForeign(into, root);
+    else writeObject(into, root, '');
     into.source = into.bytes;
-    finish(into, FORM_PLAIN, into.at);
+    whole = into.foreign.length === 0;
+    if (whole) finish(into, FORM_PLAIN, into.at);
+    else into.ranGetters = hasAccessor(into.index?.keys() ?? into.seen.slice(0, into.count));
+    done = true;
   } finally {
     into.busy = false; // first: what follows may itself throw if the stack is nearly used up
     into.index = undefined;
+    into.views = undefined;
+    if (!done) into.foreign.length = 0;
     const kept = Math.min(into.count, LINEAR_MAX);
     for (let i = 0; i < kept; i++) into.seen[i] = undefined;
   }
+  return whole;
 }
 
 /** `key` is where the value sits in the container being written, for the message. Takes SLACK bytes for granted. */
@@ -132,23 +146,34 @@ function writeValue(out: Scratch, value: unknown, key: string | number): void {
       if (value !== null) return writeObject(out, value, key);
       out.bytes[out.at++] = tag.NULL;
       return;
+    case 'bigint':
+      return writeForeign(out, value);
     default:
       refuse(out, key, whatIs(value));
   }
 }
 
+/** Its content is left for later, and no code of it runs. */
+function writeForeign(out: Scratch, value: object | bigint): void {
+  if (out.foreign.length === 0) out.foreignPath = pathOf(out.path.slice(1, out.depth));
+  out.bytes[out.at++] = tag.FOREIGN;
+  writeVarint(out, out.foreign.length);
+  out.foreign.push(value);
+}
+
 function writeObject(out: Scratch, value: object, key: string | number): void {
   if (types.isProxy(value)) refuse(out, key, whatIs(value)); // before anything that would run a trap
   if (writeRef(out, value)) return;
-  if (out.depth >= tag.DEPTH_MAX) refuse(out, key, 'nested too deeply');
+  if (out.depth >= tag.DEPTH_MAX) return writeForeign(out, value);
   const prototype: unknown = Object.getPrototypeOf(value);
   out.path[out.depth++] = key;
   if (Array.isArray(value)) {
-    if (prototype !== Array.prototype) refuse(out, undefined, whatIs(value));
-    writeArray(out, value);
-  } else if (prototype === Object.prototype || prototype === null) writeRecord(out, value as Record<string, unknown>);
+    if (prototype === Array.prototype) writeArray(out, value);
+    else writeForeign(out, value);
+  } else if (prototype === Object.prototype) writeRecord(out, value as Record<string, unknown>);
+  else if (prototype === null) writeBare(out, value as Record<string, unknown>);
   else if (isBytes(value)) writeBytes(out, value);
-  else refuse(out, undefined, whatIs(value));
+  else writeForeign(out, value);
   out.depth--;
 }
 
@@ -179,8 +204,18 @@ function writeRecord(out: Scratch, value: Record<string, unknown>): void {
   out.bytes[out.at++] = tag.OBJECT;
   // for-in with this check is four times as fast as Object.keys here: V8 then reads fields by their place in the hidden class.
   // It skips a key that a getter has deleted meanwhile, and does not see one that a getter adds, as structuredClone.
-  for (const key in value) if (hasOwn.call(value, key)) writeProperty(out, key, value[key]);
+  for (const key in value) {
+    if (!hasOwn.call(value, key)) continue;
+    if (key === '0' && types.isArgumentsObject(value)) refuse(out, undefined, 'an arguments object'); // an index comes first
+    writeProperty(out, key, value[key]);
+  }
   out.bytes[out.at++] = tag.END;
+}
+
+function writeBare(out: Scratch, value: Record<string, unknown>): void {
+  if (types.isModuleNamespaceObject(value)) refuse(out, undefined, 'a module namespace');
+  if (types.isUint8Array(value) || types.isExternal(value)) writeForeign(out, value);
+  else writeRecord(out, value);
 }
 
 function writeProperty(out: Scratch, key: string, value: unknown): void {
@@ -217,7 +252,9 @@ function writeSparse(out: Scratch, array: unknown[], keys: string[]): void {
 }
 
 function writeBytes(out: Scratch, bytes: Uint8Array): void {
-  const length = checkBytes(out, bytes);
+  const length = byteLengthOf.call(bytes) as number;
+  if (isForeignBytes(bytes, length) || sharesBuffer(out, bytes)) return writeForeign(out, bytes);
+  if (out.at + length > out.most) throw new TooLarge(out.at + length);
   out.room(length + 2 * SLACK);
   out.bytes[out.at++] = tag.BYTES;
   writeVarint(out, length);
@@ -232,12 +269,19 @@ function isBytes(value: object): value is Uint8Array {
   return prototype === Uint8Array.prototype || prototype === Buffer.prototype;
 }
 
-/** The length. Shared memory is refused: it would have to stay shared. So is a detached array, as structuredClone does. */
-function checkBytes(out: Scratch, bytes: Uint8Array): number {
-  const length = byteLengthOf.call(bytes) as number;
-  if (types.isSharedArrayBuffer(bufferOf.call(bytes))) refuse(out, undefined, 'a Uint8Array over a SharedArrayBuffer');
-  if (length === 0 && isDetached(bytes)) refuse(out, undefined, 'a detached Uint8Array');
-  return length;
+/** Over shared memory, which has to stay shared; or detached, and then refused later. */
+function isForeignBytes(bytes: Uint8Array, length: number): boolean {
+  return types.isSharedArrayBuffer(bufferOf.call(bytes)) || (length === 0 && isDetached(bytes));
+}
+
+/** A second view of one buffer must stay that. Not so for Buffers: which of them share a pool is chance. */
+function sharesBuffer(out: Scratch, bytes: Uint8Array): boolean {
+  if (Object.getPrototypeOf(bytes) === Buffer.prototype) return false;
+  const buffer = bufferOf.call(bytes) as object;
+  out.views ??= new Set();
+  if (out.views.has(buffer)) return true;
+  out.views.add(buffer);
+  return false;
 }
 
 /** Node 20 has no `detached`; every method of a typed array throws on one. */

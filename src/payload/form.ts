@@ -14,6 +14,14 @@ export const FORM_TEXT_2 = 6;
 export const FORM_BYTES = 7;
 /** The tagged tree of `codec.ts`. */
 export const FORM_PLAIN = 8;
+/** What v8.Serializer writes. */
+export const FORM_V8 = 9;
+/** What the user's own codec wrote. */
+export const FORM_CODEC = 10;
+/** An ArrayBuffer of fixed length, raw. */
+export const FORM_BUFFER = 12;
+/** Nothing here: the value lies in a MessagePort as its one message. */
+export const FORM_PORT = 11;
 
 export type Form =
   | typeof FORM_UNDEFINED
@@ -24,4 +32,8 @@ export type Form =
   | typeof FORM_TEXT_1
   | typeof FORM_TEXT_2
   | typeof FORM_BYTES
-  | typeof FORM_PLAIN;
+  | typeof FORM_PLAIN
+  | typeof FORM_V8
+  | typeof FORM_CODEC
+  | typeof FORM_BUFFER
+  | typeof FORM_PORT;

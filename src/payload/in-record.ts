@@ -5,7 +5,6 @@
 import { peek, poke } from '#atomics';
 import type { Slot } from '#base';
 import {
-  FAILED,
   formOf,
   IN_BLOCK,
   INLINE_BYTES,
@@ -21,8 +20,9 @@ import {
 } from '#memory';
 import { allocateBlock, freeBlock } from './arena.ts';
 import { decode } from './decode.ts';
-import { FORM_NUMBER, FORM_UNDEFINED, type Form } from './form.ts';
+import { FORM_NUMBER, FORM_PORT, type Form } from './form.ts';
 import type { Scratch } from './scratch.ts';
+import { lowerUnread, raiseUnread } from './unread.ts';
 
 /**
  * @thread submitter. Writes what is in `scratch` as the argument. `keep`: in a block whatever its size, so that it outlives the
@@ -38,27 +38,25 @@ export function putArgument(region: Region, self: Slot, at: number, scratch: Scr
 
 /**
  * @thread worker, which has read the argument. Writes what is in `scratch` as the result, or with the flag FAILED as an error in
- * wire form. At the region's limit the job fails with NO_ROOM instead, which needs no room.
+ * wire form. False: the region is at its limit, and nothing was written.
  */
-export function putResult(region: Region, self: Slot, at: number, scratch: Scratch, flags: number): void {
+export function putResult(region: Region, self: Slot, at: number, scratch: Scratch, flags: number): boolean {
   const submitter = submitterOf(peek(region.m, at + RECORD_META)); // the attempt is not kept: only the argument's meta has it
   const block = put(region, self, at, scratch, INLINE_BYTES);
-  if (block < 0) {
-    poke(region.m, at + RECORD_META, metaFor(submitter, FAILED, FORM_UNDEFINED));
-    poke(region.m, at + RECORD_LENGTH, NO_ROOM);
-    return;
-  }
+  if (block < 0) return false;
   poke(region.m, at + RECORD_META, metaFor(submitter, block > 0 ? flags | IN_BLOCK : flags, scratch.form));
   if (block > 0) poke(region.m, at + RECORD_RESULT, block);
+  else if (scratch.form === FORM_PORT)
+    poke(region.m, at + RECORD_RESULT, self); // whose port it is
+  else return true;
+  raiseUnread(region.m, submitter, scratch.length); // before the job settles: the submitter lowers it after
+  return true;
 }
 
-/** Length of a failure that says only: the result, or the error, found no room in the region. */
-const NO_ROOM = -1;
-export const foundNoRoom = (region: Region, at: number): boolean => peek(region.m, at + RECORD_LENGTH) === NO_ROOM;
-
-/** Byte offset of the block used, 0 when inline, -1 when none could be had. */
+/** Byte offset of the block used, 0 when inline or in a port, -1 when none could be had. */
 function put(region: Region, self: Slot, at: number, scratch: Scratch, inlineMax: number): number {
   poke(region.m, at + RECORD_LENGTH, scratch.length);
+  if (scratch.form === FORM_PORT) return 0;
   const block = scratch.length <= inlineMax ? 0 : allocateBlock(region, self, scratch.length);
   if (block === 0 && scratch.length > inlineMax) return -1;
   const to = block === 0 ? (at + RECORD_INLINE) * 4 : block;
@@ -96,9 +94,25 @@ function get(region: Region, at: number, meta: number, block: number): unknown {
   return form === FORM_NUMBER ? region.f64[from >> 3] : decode(form, region.bytes, from, length);
 }
 
-/** @thread submitter, for a settled job whose result has been read, or is not wanted. */
-export function freeBlocks(region: Region, self: Slot, at: number, settled: boolean): void {
+/** Form of the payload that the record holds now. */
+export const formAt = (region: Region, at: number): Form => formOf(peek(region.m, at + RECORD_META)) as Form;
+
+/** Bytes of the payload that the record holds now. */
+export const sizeAt = (region: Region, at: number): number => peek(region.m, at + RECORD_LENGTH);
+
+/** @thread submitter, for a settled job whose result lies in a port: the slot of the worker that has it. */
+export const portOwner = (region: Region, at: number): Slot => peek(region.m, at + RECORD_RESULT) as Slot;
+
+/**
+ * @thread submitter, for a settled job whose result has been read, or is not wanted. `most`: units that may be unread before
+ * workers wait.
+ */
+export function freeBlocks(region: Region, self: Slot, at: number, settled: boolean, most: number): void {
   const argument = peek(region.m, at + RECORD_BLOCK);
   if (argument !== 0) freeBlock(region, self, argument);
-  if (settled && (peek(region.m, at + RECORD_META) & IN_BLOCK) !== 0) freeBlock(region, self, peek(region.m, at + RECORD_RESULT));
+  if (!settled) return;
+  const meta = peek(region.m, at + RECORD_META);
+  if ((meta & IN_BLOCK) !== 0) freeBlock(region, self, peek(region.m, at + RECORD_RESULT));
+  else if (formOf(meta) !== FORM_PORT) return;
+  lowerUnread(region.m, self, peek(region.m, at + RECORD_LENGTH), most);
 }

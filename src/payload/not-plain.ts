@@ -1,12 +1,15 @@
-/** The refusal of a value that the codec does not carry, in words a user can act on. Any thread; runs no user code. */
+/** Why a value cannot be sent, in words a user can act on. Any thread; runs no user code. */
 import { types } from 'node:util';
 
-/** Thrown by `encode`. `path` says where: `value.a[3].b`. */
+/** `path` says where: `value.a[3].b`. `refusal` is what structuredClone threw, if it was asked. */
 export class NotPlain extends Error {
   readonly path: string;
 
-  constructor(path: string, what: string) {
-    super(`\`${path}\` is ${what}, which cannot be sent`);
+  constructor(path: string, what: string, refusal?: Error) {
+    super(
+      `\`${path}\` is ${what}, which cannot be sent${refusal === undefined ? '' : `: ${refusal.message}`}`,
+      refusal && { cause: refusal },
+    );
     this.path = path;
   }
 
@@ -14,6 +17,46 @@ export class NotPlain extends Error {
     NotPlain.prototype.name = 'NotPlain';
   }
 }
+
+/** A value beyond `maxPayloadBytes`. `bytes` says how large it is at least. */
+export class TooLarge extends Error {
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super(`The value has ${bytes} bytes or more`);
+    this.bytes = bytes;
+  }
+
+  static {
+    TooLarge.prototype.name = 'TooLarge';
+  }
+}
+
+/** The user's own codec threw, or gave something else than bytes. `cause` is what it threw. */
+export class CodecFailed extends Error {
+  static {
+    CodecFailed.prototype.name = 'CodecFailed';
+  }
+}
+
+/** The reason in a few words; `what` is "value" or "result". Whatever was thrown while it was read and copied. */
+export function whyNotSent(thrown: unknown, what: string): string {
+  if (thrown instanceof NotPlain) return thrown.message.replace('value', what);
+  if (thrown instanceof CodecFailed) return thrown.message;
+  if (isRefusal(thrown)) return thrown.message;
+  if (types.isNativeError(thrown) && thrown instanceof RangeError)
+    return `it is nested too deeply, or there is no memory for it: ${String(thrown.message)}`;
+  return `a getter of the ${what} threw`;
+}
+
+/** The engine's own, and not something that a getter threw. */
+export function isRefusal(thrown: unknown): thrown is Error {
+  if (thrown instanceof DOMException) return thrown.name === 'DataCloneError';
+  return types.isNativeError(thrown) && String((thrown as Error & { code?: unknown }).code).startsWith('ERR_');
+}
+
+/** For the `cause` of the error that the caller sees. */
+export const causeOf = (thrown: unknown): unknown => (thrown instanceof CodecFailed ? (thrown.cause ?? thrown) : thrown);
 
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 /** Longer names, and deeper paths, are cut: a message is for reading. */
@@ -44,3 +87,13 @@ export function whatIs(value: unknown): string {
 }
 
 const cut = (text: string): string => (text.length > NAME_MAX ? `${text.slice(0, NAME_MAX)}…` : text);
+
+/** Whether reading one of these objects or arrays may have run a getter. */
+export function hasAccessor(objects: Iterable<object | undefined>): boolean {
+  for (const object of objects) {
+    const prototype: unknown = Object.getPrototypeOf(object);
+    if (prototype !== Object.prototype && prototype !== null && prototype !== Array.prototype) continue; // set aside unread
+    for (const key in object) if (Object.getOwnPropertyDescriptor(object, key)?.get !== undefined) return true;
+  }
+  return false;
+}

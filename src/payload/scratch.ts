@@ -2,7 +2,9 @@
  * Where a value is encoded before it is copied into shared memory, since reading a value may run getters: user code, which
  * must not run while the library owns anything shared. Private to one thread, one for all its encoding.
  */
+import type { MessagePort } from 'node:worker_threads';
 import { FORM_UNDEFINED, type Form } from './form.ts';
+import { TooLarge } from './not-plain.ts';
 
 const FIRST_BYTES = 4 * 1024;
 /** What is kept between values. Larger payloads do not live in shared memory, so they are rare: their buffer is dropped. */
@@ -12,7 +14,7 @@ export const LINEAR_MAX = 16;
 
 /**
  * The result of the last `encode`, good until the next `encode` or `release`.
- * The members below the first four are the encoder's own.
+ * The members below the first five are the encoder's own.
  */
 export class Scratch {
   form: Form = FORM_UNDEFINED;
@@ -22,7 +24,16 @@ export class Scratch {
   number = 0;
   /** Its first `length` bytes are the payload: our own buffer, or the caller's own array for FORM_BYTES, so that bytes are copied only once. */
   source: Uint8Array;
+  /** For FORM_PORT, instead of `source`: the value waits in it as a message. Whoever takes it over clears this. */
+  port: MessagePort | undefined = undefined;
 
+  /** Beyond so many bytes TooLarge is thrown, as soon as that is known. */
+  most: number = Number.POSITIVE_INFINITY;
+  /** After an `encode` that gave false: what the codec has set aside, and whether a getter may have run. */
+  readonly foreign: (object | bigint)[] = [];
+  ranGetters = false;
+  /** Where the first of it is, for the message. */
+  foreignPath = '';
   bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   /** Next byte to write. */
   at = 0;
@@ -35,6 +46,8 @@ export class Scratch {
   readonly seen: (object | undefined)[] = new Array<object | undefined>(LINEAR_MAX).fill(undefined);
   count = 0;
   index: Map<object, number> | undefined = undefined;
+  /** Buffers of the byte arrays met so far. */
+  views: Set<object> | undefined = undefined;
 
   constructor() {
     this.source = this.bytes;
@@ -44,6 +57,25 @@ export class Scratch {
   release(): void {
     if (!this.busy && this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
     this.source = this.bytes;
+    if (this.foreign.length > 0) this.foreign.length = 0; // setting a length costs more than encoding a small object
+  }
+
+  /** The port is the caller's from here. */
+  takePort(): MessagePort {
+    const port = this.port as MessagePort;
+    this.port = undefined;
+    return port;
+  }
+
+  /** Nobody will read it. */
+  dropPort(): void {
+    this.port?.close();
+    this.port = undefined;
+  }
+
+  /** The buffer belongs to somebody else from here. */
+  giveAway(): void {
+    this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   }
 
   /** Makes sure that `n` more bytes fit. */
@@ -52,6 +84,8 @@ export class Scratch {
   }
 
   private grow(n: number): void {
+    const least = this.at + Math.max(0, (n >> 1) - 32); // callers ask for two bytes a character, and some slack
+    if (least > this.most) throw new TooLarge(least);
     let size = this.bytes.length * 2;
     while (size < this.at + n) size *= 2;
     const larger = Buffer.allocUnsafeSlow(size);

@@ -1,20 +1,87 @@
 /**
- * Messages between the host and one worker, for what is rare: everything on the path of a job goes through shared memory. A
- * channel of our own, since messages on `parentPort` belong to the handlers' program.
+ * The channel between the host and one worker, for what shared memory cannot carry: both ends' message table, and the worker's
+ * end. A channel of our own: `parentPort` belongs to the handlers.
+ *
+ * Messages are few and never needed to go on with plain work. Each has a type, and each end a function for every type.
  */
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Entry, ErrorWire } from '#base';
 
-/** Host to worker. */
+/** What the host tells a worker. */
 export type ToWorker =
-  /** The submitter has given up on a running job: fire its `task.signal`. */
-  | { readonly kind: 'abort'; readonly entry: Entry; readonly reason: ErrorWire }
+  /** The value of a job that the worker has started lies in `port`; without one it is gone. */
+  | { readonly type: 'argument'; readonly entry: Entry; readonly port: MessagePort | undefined }
+  /** The answer to `ask` comes late: the worker may be at something else by now, and asks again when it has room. */
+  | { readonly type: 'late'; readonly entry: Entry }
+  /** The submitter has given up on a running job, or the queue ends: fire its `task.signal`. */
+  | { readonly type: 'abort'; readonly entry: Entry; readonly reason: ErrorWire }
   /** Load all handlers known now, and answer `warm`. */
-  | { readonly kind: 'warm' };
+  | { readonly type: 'warm' };
 
-/** Worker to host. */
+/** What a worker tells the host. */
 export type ToHost =
+  /** It has started a job whose value lies in a port of the host's. `since`: when, in ticks. */
+  | { readonly type: 'ask'; readonly entry: Entry; readonly since: number }
+  /** The result of a job that it settles next. */
+  | { readonly type: 'result'; readonly entry: Entry; readonly port: MessagePort }
   /** It claims from now on. */
-  | { readonly kind: 'ready' }
-  | { readonly kind: 'warm' }
+  | { readonly type: 'ready' }
+  | { readonly type: 'warm' }
   /** An error was thrown outside any handler's own promise; the worker takes nothing new. */
-  | { readonly kind: 'uncaught'; readonly error: ErrorWire };
+  | { readonly type: 'uncaught'; readonly error: ErrorWire };
+
+/** One function for each type of message. */
+export type Receivers<M extends { readonly type: string }> = {
+  readonly [T in M['type']]: (message: Extract<M, { readonly type: T }>) => void;
+};
+
+/** How long a worker waits for the answer to `ask` before it goes on to other jobs, in ms: see `waits.ts`. */
+export const PATIENCE_MS = 20;
+/** An answer after so long counts as late. Well before the patience ends: else values are on the way to workers that went on. */
+export const LATE_MS: number = PATIENCE_MS / 2;
+
+/** Calls the function for the message's type. */
+export function receive<M extends { readonly type: string }>(receivers: Receivers<M>, message: M): void {
+  receivers[message.type as M['type']](message as never);
+}
+
+/** What has been sent and not been received, taken at once instead of in turns of the event loop. */
+function* taken<M>(port: MessagePort): Generator<M> {
+  for (let got = receiveMessageOnPort(port); got !== undefined; got = receiveMessageOnPort(port)) yield (got as { message: M }).message;
+}
+
+/** Receives all of it. */
+export function pump<M extends { readonly type: string }>(port: MessagePort, receivers: Receivers<M>): void {
+  for (const message of taken<M>(port)) receive(receivers, message);
+}
+
+/** @thread worker. Sends to the host; what comes from it is received in turns of the event loop. */
+export class WorkerChannel {
+  readonly #port: MessagePort;
+  #receivers: Receivers<ToWorker> | undefined;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+  }
+
+  /** Takes what the host has said before this thread listens. */
+  early(): ToWorker[] {
+    return [...taken<ToWorker>(this.#port)];
+  }
+
+  /** From here messages are received. */
+  open(receivers: Receivers<ToWorker>): void {
+    this.#receivers = receivers;
+    this.#port.on('message', (message: ToWorker) => receive(receivers, message));
+    this.#port.unref(); // the worker's loop keeps the thread alive as long as it is wanted
+  }
+
+  /** Receives what is there already. */
+  pump(): void {
+    if (this.#receivers !== undefined) pump(this.#port, this.#receivers);
+  }
+
+  send(message: ToHost, transfer: readonly MessagePort[] = []): void {
+    this.#port.postMessage(message, transfer);
+  }
+}

@@ -55,7 +55,15 @@ export interface Claimer {
 }
 
 export function claimer(region: Region, slot: Slot, maxBatchSize: number, firstSequence: Sequence): Claimer {
-  return { region, slot, maxBatchSize: Math.min(maxBatchSize, BATCH_MAX), size: 1, rotation: 0, offer: { ring: 0, head: 0 as Sequence }, firstSequence };
+  return {
+    region,
+    slot,
+    maxBatchSize: Math.min(maxBatchSize, BATCH_MAX),
+    size: 1,
+    rotation: 0,
+    offer: { ring: 0, head: 0 as Sequence },
+    firstSequence,
+  };
 }
 
 /** The next job of the batch, or `NO_ENTRY`. Taking it is an exchange, since a rescue may empty the batch at any moment. */

@@ -105,7 +105,8 @@ export function backingOff(region: Region, id: number): { readonly failures: num
   if (failures < FAILURES_MAX) return undefined;
   const until = load(region.m, row + DEFINITION_OPEN_UNTIL);
   const now = ticks();
-  if (((now - until) | 0) >= 0 && cas(region.m, row + DEFINITION_OPEN_UNTIL, until, (now + backoffMs(failures)) | 0) === until) return undefined;
+  if (((now - until) | 0) >= 0 && cas(region.m, row + DEFINITION_OPEN_UNTIL, until, (now + backoffMs(failures)) | 0) === until)
+    return undefined;
   const length = load(region.m, row + DEFINITION_ERROR_LENGTH);
   if (length === 0) return { failures, cause: undefined };
   const block = load(region.m, row + DEFINITION_ERROR);

@@ -92,7 +92,12 @@ export class Handlers {
     const backOff = backingOff(this.#region, id);
     if (backOff !== undefined) {
       const message = `The module of handler ${definition.name} failed to load ${backOff.failures} times in a row and is not tried again yet`;
-      return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: fromWire(backOff.cause) }), why: 'backing-off', crashLoop: false };
+      return {
+        id,
+        error: railheadError('E_HANDLER_LOAD', message, { cause: fromWire(backOff.cause) }),
+        why: 'backing-off',
+        crashLoop: false,
+      };
     }
     let namespace: Record<string, unknown>;
     store(m, slotAt(this.#slot) + SLOT_LOADING, id); // if the thread ends here, the host counts it as a failure to load
@@ -105,7 +110,8 @@ export class Handlers {
     }
     noteSuccess(m, id);
     const run = pick(namespace, definition.exportName);
-    if (typeof run === 'function') return { id, name: definition.name, run: run as HandlerFunction, source: '', wantsTask: canSeeTask(run) };
+    if (typeof run === 'function')
+      return { id, name: definition.name, run: run as HandlerFunction, source: '', wantsTask: canSeeTask(run) };
     return { id, error: railheadError('E_HANDLER_EXPORT', notExported(definition, run, namespace)), why: 'wrong', crashLoop: false };
   }
 
@@ -119,7 +125,9 @@ export class Handlers {
 /** CommonJS shows its `module.exports` as `default`; transpiled ESM in CommonJS puts the real default one level further down. */
 function pick(namespace: Record<string, unknown>, name: string): unknown {
   const own = (from: unknown): unknown =>
-    (typeof from === 'object' || typeof from === 'function') && from !== null && Object.hasOwn(from, name) ? (from as Record<string, unknown>)[name] : undefined;
+    (typeof from === 'object' || typeof from === 'function') && from !== null && Object.hasOwn(from, name)
+      ? (from as Record<string, unknown>)[name]
+      : undefined;
   const direct = own(namespace);
   if (typeof direct === 'function') return direct;
   return own(namespace.default) ?? direct;

@@ -1,133 +1,177 @@
 /**
- * Running one job: start, argument, handler, result, settle. Worker thread.
+ * Running one job: start, argument, handler, outcome. Worker thread.
  *
- * The guard is LIBRARY when `run` is called and when it returns, and OPEN while user code runs: handler, getters of its result.
+ *   start -> its module is imported -> its value comes by port -> handler -> settled
+ *
+ * Both in the middle are rare, and a job given up meanwhile goes back without a call of its handler.
+ *
+ * The guard is LIBRARY when `run` or `runNext` is called and when it returns, and OPEN while user code runs: handler, getters of
+ * its result, a codec.
  */
-import { peek, poke, store } from '#atomics';
-import { type Entry, type RecordNumber, railheadError, toWire } from '#base';
-import {
-  CRASH_LOOP,
-  FAILED,
-  RECORD_HANDLER,
-  RECORD_META,
-  type Region,
-  recordAt,
-  recordOf,
-  SLOT_GUARD,
-  SLOT_RUN,
-  SLOT_STARTED,
-  slotAt,
-  submitterOf,
-  WANTS_RESULT,
-} from '#memory';
-import { encode, getArgument, NotPlain, putResult, Scratch } from '#payload';
-import { ABANDONED, complete, isIn, QUEUED, toSettled, toStarted } from '#ring';
+import { peek, poke } from '#atomics';
+import { type Entry, railheadError } from '#base';
+import { CRASH_LOOP, RECORD_HANDLER, type Region, recordAt, recordOf, SLOT_GUARD, SLOT_STARTED, slotAt } from '#memory';
+import { type Codec, causeOf, deserializeWith, Encoded, FORM_PORT, formAt, getArgument, readPort } from '#payload';
+import { isIn, QUEUED, toStarted } from '#ring';
+import type { Receivers, ToWorker, WorkerChannel } from './channel.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
 import { explain, type Handlers, isLoaded, type Loaded, type NotLoaded } from './handlers.ts';
+import { Outcomes } from './outcomes.ts';
+import { RunList } from './run-list.ts';
 import type { WorkerSettings } from './settings.ts';
 import { TaskHandle } from './task-handle.ts';
+import { type Waiting, Waits } from './waits.ts';
+
+/** What a worker's runner is given besides shared memory. */
+export interface RunnerLinks {
+  readonly channel: WorkerChannel;
+  readonly codec: Codec | undefined;
+  /** A job that was under way has settled. */
+  onSettled(): void;
+  /** A job that waited for its value can go on, or need not be waited for. */
+  onArrived(): void;
+}
 
 export class Runner {
   readonly #region: Region;
   readonly #settings: WorkerSettings;
   readonly #handlers: Handlers;
-  readonly #onSettled: () => void;
+  readonly #links: RunnerLinks;
+  readonly #runs: RunList;
+  readonly #outcomes: Outcomes;
+  readonly #waits: Waits;
   readonly #at: number;
-  readonly #scratch: Scratch = new Scratch();
-  /** Free places of the run list, as a stack. */
-  readonly #places: number[];
+  readonly #guard: number;
   readonly #startedBefore: number;
-  /** Handles of jobs under way, by place; only where the handler wanted one. */
-  readonly #handles: (TaskHandle | undefined)[];
 
   /** Jobs started by this thread. */
   started = 0;
-  /** Async tasks under way. */
+  /** Imports and async tasks under way. */
   inFlight = 0;
   /** A module failed to load in this thread: it must be replaced. */
   spoiled = false;
 
-  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, onSettled: () => void) {
+  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, links: RunnerLinks) {
     this.#region = region;
     this.#settings = settings;
     this.#handlers = handlers;
-    this.#onSettled = onSettled;
+    this.#links = links;
     this.#at = slotAt(settings.slot);
-    this.#places = Array.from({ length: settings.tasksPerWorker }, (_, k) => settings.tasksPerWorker - 1 - k);
-    this.#handles = new Array<TaskHandle | undefined>(settings.tasksPerWorker).fill(undefined);
+    this.#guard = this.#at + SLOT_GUARD;
+    this.#runs = new RunList(region, this.#at);
+    this.#outcomes = new Outcomes(region, settings, this.#runs, links.channel, links.codec);
+    this.#waits = new Waits(links.channel, () => links.onArrived());
     this.#startedBefore = peek(region.m, this.#at + SLOT_STARTED); // counts go on over the slot's threads
   }
 
-  /** Runs the job, or begins it: an async one, and one whose module must be imported first, count as in flight from here. */
+  /** What the host says about jobs. */
+  receivers(): Pick<Receivers<ToWorker>, 'argument' | 'late'> {
+    return {
+      argument: ({ entry, port }) => this.#waits.answered(entry, port),
+      late: ({ entry }) => this.#waits.late(entry),
+    };
+  }
+
+  /** Jobs are under way, or wait for their values. */
+  get busy(): boolean {
+    return this.inFlight > 0 || this.#waits.size > 0;
+  }
+
+  /** As many as allowed are under way. */
+  get full(): boolean {
+    return this.inFlight + this.#waits.counted >= this.#settings.tasksPerWorker || this.#runs.full;
+  }
+
+  /** A job has waited for its value, and there is room for it. */
+  get hasNext(): boolean {
+    return this.#waits.anyNext && this.inFlight + this.#waits.counted < this.#settings.tasksPerWorker;
+  }
+
+  /** A job under way was given up. */
+  isHeld(): boolean {
+    return this.#runs.isHeld();
+  }
+
+  /** Runs the job, or begins it: async, with its module to import first, or with its value still to come. Not while full. */
   run(entry: Entry): void {
     const region = this.#region;
-    const record = recordOf(entry);
-    const at = recordAt(region, record);
+    const at = recordAt(region, recordOf(entry));
     const { m } = region;
     if (!isIn(m, at, entry, QUEUED)) return; // void: somebody else has it, or it is gone
-    const place = this.#places.pop() as number;
-    store(m, this.#at + SLOT_RUN + place, entry); // before the start: the host finds it here if the thread dies
-    if (!toStarted(m, at, entry)) {
-      this.#clear(place);
-      return;
-    }
+    const place = this.#runs.add(entry);
+    if (!toStarted(m, at, entry)) return this.#runs.remove(place);
     this.started++;
     poke(m, this.#at + SLOT_STARTED, this.#startedBefore + this.started);
     const handlerId = peek(m, at + RECORD_HANDLER);
     const handler = this.#handlers.findOrCompile(handlerId);
-    if (handler === undefined) this.#load(handlerId, entry, record, at, place);
-    else this.#begin(handler, entry, record, at, place);
+    if (handler === undefined) this.#load(handlerId, entry, at, place);
+    else if (isLoaded(handler)) this.#call(handler, entry, at, place);
+    else this.#refuse(handler, entry, at, place);
   }
 
   /** The import is part of the run: it can be aborted and timed out like the handler itself. */
-  #load(handlerId: number, entry: Entry, record: RecordNumber, at: number, place: number): void {
+  #load(handlerId: number, entry: Entry, at: number, place: number): void {
     this.inFlight++;
     void this.#handlers.load(handlerId).then((handler) => {
-      enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
+      enterLibrary(this.#region.m, this.#guard);
       this.inFlight--;
-      this.#begin(handler, entry, record, at, place);
-      leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
-      this.#onSettled();
+      if (!isLoaded(handler)) this.#refuse(handler, entry, at, place);
+      else if (this.#runs.isGivenUp(entry)) this.#outcomes.skip(entry, at, place);
+      else this.#call(handler, entry, at, place);
+      leaveLibrary(this.#region.m, this.#guard);
+      this.#links.onSettled();
     });
   }
 
-  #begin(handler: Loaded | NotLoaded, entry: Entry, record: RecordNumber, at: number, place: number): void {
-    if (isLoaded(handler)) this.#call(handler, entry, record, at, place);
-    else this.#refuse(handler, record, at, place);
+  #refuse(handler: NotLoaded, entry: Entry, at: number, place: number): void {
+    if (handler.why === 'spoiled') this.spoiled = true;
+    this.#outcomes.fail(handler.error, handler.crashLoop ? CRASH_LOOP : 0, entry, at, place);
   }
 
-  #call(handler: Loaded, entry: Entry, record: RecordNumber, at: number, place: number): void {
+  #call(handler: Loaded, entry: Entry, at: number, place: number): void {
+    if (formAt(this.#region, at) === FORM_PORT) return this.#ask(handler, entry, at, place);
+    let value: unknown;
+    try {
+      value = getArgument(this.#region, at);
+    } catch (thrown) {
+      return this.#outcomes.fail(notRead(handler, thrown), 0, entry, at, place); // no memory for the value in this thread
+    }
+    leaveLibrary(this.#region.m, this.#guard);
+    this.#invoke(handler, value, entry, at, place);
+  }
+
+  /** Comes OPEN, goes LIBRARY. */
+  #invoke(handler: Loaded, value: unknown, entry: Entry, at: number, place: number): void {
     let ok = true;
     let result: unknown;
     try {
-      result = getArgument(this.#region, at);
-    } catch (thrown) {
-      return this.#fail(thrown, record, at, place, 0); // no memory for the value in this thread
-    }
-    const handle = handler.wantsTask ? new TaskHandle(this.#region, entry, this.#settings.workerId) : undefined;
-    if (handle !== undefined) this.#handles[place] = handle;
-    leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
-    try {
-      result = handler.run(result, handle);
+      const given = this.#links.codec !== undefined && value instanceof Encoded ? decoded(handler, this.#links.codec, value) : value;
+      result = handler.run(given, handler.wantsTask ? this.#handleFor(entry, place) : undefined);
       if (isThenable(result)) {
-        this.#await(handler, Promise.resolve(result), record, at, place);
-        enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
+        this.#await(handler, Promise.resolve(result), entry, at, place);
+        enterLibrary(this.#region.m, this.#guard);
         return;
       }
     } catch (thrown) {
       ok = false;
       result = explain(thrown, handler);
     }
-    this.#settle(handler, ok, result, record, at, place);
+    this.#outcomes.settle(handler, ok, result, entry, at, place);
   }
 
-  #await(handler: Loaded, result: Promise<unknown>, record: RecordNumber, at: number, place: number): void {
+  #handleFor(entry: Entry, place: number): TaskHandle {
+    const handle = new TaskHandle(this.#region, entry, this.#settings.workerId);
+    this.#runs.keepHandle(place, handle);
+    return handle;
+  }
+
+  #await(handler: Loaded, result: Promise<unknown>, entry: Entry, at: number, place: number): void {
     this.inFlight++;
     const settled = (ok: boolean, value: unknown): void => {
       this.inFlight--;
-      this.#settle(handler, ok, value, record, at, place);
-      leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
-      this.#onSettled();
+      this.#outcomes.settle(handler, ok, value, entry, at, place);
+      leaveLibrary(this.#region.m, this.#guard);
+      this.#links.onSettled();
     };
     result.then(
       (value) => settled(true, value),
@@ -135,82 +179,62 @@ export class Runner {
     );
   }
 
-  /** Comes OPEN, goes LIBRARY. */
-  #settle(handler: Loaded, ok: boolean, result: unknown, record: RecordNumber, at: number, place: number): void {
-    const scratch = this.#scratch;
-    let failed = !ok;
+  /** The value lies in a port, which the host gives to whoever has started the job. */
+  #ask(handler: Loaded, entry: Entry, at: number, place: number): void {
+    leaveLibrary(this.#region.m, this.#guard); // async hooks are user code
+    this.#waits.ask({ entry, handler, at, place });
+    enterLibrary(this.#region.m, this.#guard);
+  }
+
+  /** Runs a job that has waited for its value, or asks for it again. Only while `hasNext`. */
+  runNext(): void {
+    leaveLibrary(this.#region.m, this.#guard);
+    const waiting = this.#waits.next();
+    if (waiting === undefined) return enterLibrary(this.#region.m, this.#guard);
+    const { handler, entry, at, place, port } = waiting;
+    if (this.#runs.isGivenUp(entry)) return this.#skip(waiting);
+    let value: unknown;
     try {
-      if (failed) encode(toWire(result), scratch);
-      else if ((peek(this.#region.m, at + RECORD_META) & WANTS_RESULT) === 0) encode(undefined, scratch);
-      else encode(result, scratch);
+      if (port === undefined) throw new Error('The host has it no more');
+      value = readPort(port);
     } catch (thrown) {
-      failed = true;
-      encode(toWire(notSent(handler, thrown)), scratch);
+      return this.#outcomes.settle(handler, false, notRead(handler, thrown), entry, at, place);
     }
-    if (scratch.length > this.#settings.maxPayloadBytes) {
-      failed = true;
-      encode(toWire(tooLarge(handler, scratch.length, this.#settings.maxPayloadBytes)), scratch);
-    }
-    enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
-    this.#handOver(failed ? FAILED : 0, record, at, place);
+    this.#invoke(handler, value, entry, at, place);
   }
 
-  /** LIBRARY throughout: what is thrown here is ours. */
-  #fail(error: unknown, record: RecordNumber, at: number, place: number, flags: number): void {
-    encode(toWire(error), this.#scratch);
-    this.#handOver(FAILED | flags, record, at, place);
+  /** Comes OPEN, goes LIBRARY. */
+  #skip({ entry, at, place, port }: Waiting): void {
+    port?.close();
+    enterLibrary(this.#region.m, this.#guard);
+    this.#outcomes.skip(entry, at, place);
   }
 
-  #refuse(handler: NotLoaded, record: RecordNumber, at: number, place: number): void {
-    if (handler.why === 'spoiled') this.spoiled = true;
-    this.#fail(handler.error, record, at, place, handler.crashLoop ? CRASH_LOOP : 0);
-  }
-
-  #handOver(flags: number, record: RecordNumber, at: number, place: number): void {
-    const region = this.#region;
-    putResult(region, this.#settings.slot, at, this.#scratch, flags);
-    this.#scratch.release();
-    const submitter = submitterOf(peek(region.m, at + RECORD_META));
-    if (toSettled(region.m, at)) complete(region, slotAt(submitter), record, at); // from here the record is the submitter's
-    this.#clear(place); // after the hand-over: until then the host would have to make up for it
-  }
-
-  /** The submitter has given up on a running job. */
+  /** The submitter has given up on a job here, or the queue ends. One that still waits for its value is not run then. OPEN. */
   abort(entry: Entry, reason: unknown): void {
-    for (let place = 0; place < this.#handles.length; place++) {
-      if (peek(this.#region.m, this.#at + SLOT_RUN + place) === entry) this.#handles[place]?.abort(reason);
-    }
-  }
-
-  /** Whether a job under way was given up: then its thread may be ended, and nothing new should be on it. */
-  isHeld(): boolean {
-    const { m } = this.#region;
-    for (let place = 0; place < this.#handles.length; place++) {
-      const entry = peek(m, this.#at + SLOT_RUN + place) as Entry;
-      if (entry !== 0 && isIn(m, recordAt(this.#region, recordOf(entry)), entry, ABANDONED)) return true;
-    }
-    return false;
-  }
-
-  #clear(place: number): void {
-    const handle = this.#handles[place];
-    if (handle !== undefined) {
-      handle.settle();
-      this.#handles[place] = undefined;
-    }
-    store(this.#region.m, this.#at + SLOT_RUN + place, 0);
-    this.#places.push(place);
+    this.#runs.abort(entry, reason);
+    const waiting = this.#runs.isGivenUp(entry) ? this.#waits.remove(entry) : undefined;
+    if (waiting === undefined) return;
+    this.#skip(waiting);
+    leaveLibrary(this.#region.m, this.#guard);
+    this.#links.onSettled();
   }
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
-function notSent(handler: Loaded, thrown: unknown): unknown {
-  const why = thrown instanceof NotPlain ? thrown.message.replace('value', 'result') : 'a getter of the result threw';
-  return railheadError('E_RESULT_CLONE', `The result of handler \`${handler.name}\` cannot be sent: ${why}`, { cause: thrown });
+function decoded(handler: Loaded, codec: Codec, encoded: Encoded): unknown {
+  try {
+    return deserializeWith(codec, encoded);
+  } catch (thrown) {
+    throw notRead(handler, thrown);
+  }
 }
 
-function tooLarge(handler: Loaded, length: number, most: number): unknown {
-  return railheadError('E_TOO_LARGE', `The result of handler \`${handler.name}\` has ${length} bytes, and \`maxPayloadBytes\` allows ${most}`);
+function notRead(handler: Loaded, thrown: unknown): unknown {
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return railheadError('E_ARGUMENT_CLONE', `The value for handler \`${handler.name}\` could not be read in the worker: ${why}`, {
+    cause: causeOf(thrown),
+  });
 }

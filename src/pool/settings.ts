@@ -10,11 +10,14 @@ export interface WorkerSettings {
   readonly maxJobs: number;
   readonly maxHeapMb: number;
   readonly maxPayloadBytes: number;
+  /** Of unread results, in their units: above it nothing is started. */
+  readonly unreadMost: number;
   readonly graceMs: number;
   readonly tasksPerWorker: number;
   readonly parallelism: number;
-  /** URL of the user's hooks module. */
+  /** URLs of the user's modules. */
   readonly hooks: string | undefined;
+  readonly codec: string | undefined;
   /** Undefined: adaptive. */
   readonly spinUs: number | undefined;
   /** Where sequences of new lanes begin; 0 but in tests. */

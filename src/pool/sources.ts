@@ -5,7 +5,19 @@
  * Every place that asks "is there anything?" asks `anySource`: a source forgotten before a sleep is a lost wake-up.
  */
 import type { Slot } from '#base';
-import { bitmapWords, clearBit, FRONT_BITS, LANE_BITS, nextBit, type Region, SLOT_FRONT, SLOT_LANE, setBit, slotAt, slotCount } from '#memory';
+import {
+  bitmapWords,
+  clearBit,
+  FRONT_BITS,
+  LANE_BITS,
+  nextBit,
+  type Region,
+  SLOT_FRONT,
+  SLOT_LANE,
+  setBit,
+  slotAt,
+  slotCount,
+} from '#memory';
 import { hasEntries } from '#ring';
 
 /** Whether any lane holds an entry. */

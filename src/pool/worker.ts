@@ -4,16 +4,19 @@
  *   claiming --nothing--> searching (one worker spins) --> one turn of the event loop --> parked --permit--> claiming
  *   claiming --1 ms or 500 jobs--> one turn of the event loop --> claiming
  *   claiming --as many async tasks as allowed--> waiting for one of them --> claiming
+ *   claiming --more unread results than allowed--> waiting until the submitter has read some --> claiming
  *   any --maxIdleMs, maxJobs, recycle, stop--> leaving
  *
  * Turns of the event loop keep promises, timers and sockets of handlers alive: in a bare loop they would wait until the queue
  * runs dry. Nothing here allocates, reads the clock or sets a timer per job, unless the handler asks for it.
  */
 import { getHeapStatistics } from 'node:v8';
-import { load, waitAsync } from '#atomics';
-import type { Entry } from '#base';
+import { load, notify, store, waitAsync } from '#atomics';
+import { fromWire } from '#base';
 import { batchLeft, HOST, type Region, REGION_RECYCLE, SLOT_BATCH, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
+import { type Codec, isCrowded, nextFall } from '#payload';
 import { wake } from '#ring';
+import type { Receivers, ToWorker, WorkerChannel } from './channel.ts';
 import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from './claim.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
 import type { Handlers } from './handlers.ts';
@@ -22,14 +25,9 @@ import { mayStart, toLeaving, toLive } from './life.ts';
 import { Runner } from './runner.ts';
 import { Search } from './search.ts';
 import type { WorkerSettings } from './settings.ts';
+import { Slice } from './slice.ts';
 import { anySource } from './sources.ts';
 
-/** A turn of the event loop comes at least this often. Longer: handlers' timers are late; shorter: turns cost more than jobs. */
-const SLICE_MS = 1;
-const SLICE_JOBS = 500;
-/** While so many ms pass between two looks at the clock, it is looked at half as often. */
-const CLOCK_MS = 0.1;
-const CLOCK_JOBS_MAX = 64;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Why claiming ended. */
@@ -37,6 +35,16 @@ const TURN = 1;
 const NOTHING = 2;
 const FULL = 3;
 const LEAVE = 4;
+const CROWDED = 5;
+
+/** What a worker is given besides shared memory. */
+export interface WorkerLinks {
+  readonly channel: WorkerChannel;
+  readonly codec: Codec | undefined;
+  /** Ends the thread in good order; or now. */
+  exit(): void;
+  exitNow(code: number): void;
+}
 
 export class WorkerLoop {
   readonly #region: Region;
@@ -44,35 +52,29 @@ export class WorkerLoop {
   readonly #claimer: Claimer;
   readonly #runner: Runner;
   readonly #search: Search;
-  /** Ends the thread in good order; or now. */
-  readonly #exit: () => void;
-  readonly #exitNow: (code: number) => void;
+  readonly #links: WorkerLinks;
   readonly #at: number;
   readonly #bornInRecycle: number;
 
   /** What the loop waits for: nothing, or one of the reasons above, or a permit. */
-  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | 'permit' = 0;
+  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | typeof CROWDED | 'permit' = 0;
+  /** A wait for the fall of unread results is pending: there is never a second one. */
+  #fallAwaited = false;
   #turned = false;
-  #sliceStart = 0;
-  #sliceJobs = 0;
-  /** Jobs between two looks at the clock, jobs until the next, and when the last was. */
-  #clockEvery = 1;
-  #clockIn = 1;
-  #clockWas = 0;
+  readonly #slice = new Slice();
   #parkedAt = 0;
   #idleSince = 0;
   #tooLarge = false;
   readonly #idleTimer: NodeJS.Timeout | undefined;
 
-  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, exit: () => void, exitNow: (code: number) => void) {
+  constructor(region: Region, settings: WorkerSettings, handlers: Handlers, links: WorkerLinks) {
     this.#region = region;
     this.#settings = settings;
-    this.#exit = exit;
-    this.#exitNow = exitNow;
+    this.#links = links;
     this.#at = slotAt(settings.slot);
     this.#bornInRecycle = load(region.m, REGION_RECYCLE);
     this.#claimer = claimer(region, settings.slot, settings.maxBatchSize, settings.firstSequence);
-    this.#runner = new Runner(region, settings, handlers, this.#onSettled);
+    this.#runner = new Runner(region, settings, handlers, { ...links, onSettled: this.#onSettled, onArrived: this.#onArrived });
     this.#search = new Search(region, settings);
     setInterval(() => {}, LONGEST_TIMER_MS); // ref'd: waitAsync and pending promises do not keep a thread alive
     if (settings.maxIdleMs > 0) this.#idleTimer = setTimeout(this.#onIdleTimer, Math.min(settings.maxIdleMs, LONGEST_TIMER_MS)).unref();
@@ -84,31 +86,39 @@ export class WorkerLoop {
     this.#onTurn();
   }
 
-  /** @see ToWorker */
-  abort(entry: Entry, reason: unknown): void {
-    this.#runner.abort(entry, reason);
+  /** What the host says about jobs. */
+  receivers(): Pick<Receivers<ToWorker>, 'argument' | 'late' | 'abort'> {
+    return { ...this.#runner.receivers(), abort: ({ entry, reason }) => this.#runner.abort(entry, fromWire(reason)) };
   }
 
   /** An error was thrown outside any handler's own promise: what runs may finish within `graceMs`, nothing new begins. */
   spoil(): void {
     this.#runner.spoiled = true;
-    setTimeout(() => this.#exitNow(1), Math.min(this.#settings.graceMs, LONGEST_TIMER_MS));
-    this.#onPermit(); // if it is parked; else it will see by itself
+    setTimeout(() => this.#links.exitNow(1), Math.min(this.#settings.graceMs, LONGEST_TIMER_MS));
+    if (this.#waitsFor === CROWDED) this.#go();
+    else this.#onPermit(); // if it is parked; else it will see by itself
   }
 
   readonly #onTurn = (): void => {
     const { maxHeapMb } = this.#settings;
     if (maxHeapMb > 0 && this.#runner.started > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
-    this.#sliceStart = this.#clockWas = performance.now();
-    this.#sliceJobs = 0;
-    this.#clockEvery = this.#clockIn = 1;
+    this.#slice.begin();
     this.#go();
   };
 
-  /** An async task has settled, in a microtask of any turn. */
+  /** A job that was under way has settled, in a microtask of any turn. */
   readonly #onSettled = (): void => {
     if (this.#waitsFor === FULL || this.#waitsFor === LEAVE) this.#go();
-    else if (this.#waitsFor === 'permit' && this.#runner.inFlight === 0) this.#windIdleClock();
+    else if (this.#waitsFor === 'permit' && !this.#runner.busy) this.#windIdleClock();
+  };
+
+  /** A job that waited for its value can go on, or need not be waited for. Jobs run in the loop only, so a parked worker wakes itself. */
+  readonly #onArrived = (): void => {
+    if (this.#waitsFor === FULL || this.#waitsFor === LEAVE || this.#waitsFor === CROWDED) this.#go();
+    else if (this.#waitsFor === 'permit' && this.#runner.hasNext && withdrawIdle(this.#region.m, this.#settings.slot)) {
+      store(this.#region.m, this.#at + SLOT_PERMIT, 1);
+      notify(this.#region.m, this.#at + SLOT_PERMIT, 1);
+    }
   };
 
   #go(): void {
@@ -117,14 +127,17 @@ export class WorkerLoop {
       enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
       const why = this.#claimAndRun();
       leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
-      if (this.#sliceJobs > 0) this.#turned = false;
+      if (this.#slice.jobs > 0) this.#turned = false;
       switch (why) {
         case TURN:
           return this.#turn();
         case LEAVE:
-          if (this.#runner.inFlight === 0) return this.#leave();
+          if (!this.#runner.busy) return this.#leave();
           this.#waitsFor = LEAVE;
           return;
+        case CROWDED:
+          if (this.#awaitFall()) return;
+          continue;
         case NOTHING:
           if (this.#search.find()) continue;
           if (!this.#turned) {
@@ -148,44 +161,45 @@ export class WorkerLoop {
   /** Runs jobs until there is a reason to do something else. */
   #claimAndRun(): number {
     const region = this.#region;
+    const runner = this.#runner;
     for (;;) {
-      if (this.#runner.inFlight > 0 && (this.#runner.inFlight >= this.#settings.tasksPerWorker || this.#runner.isHeld())) return FULL;
+      if (runner.busy) {
+        const { hasNext } = runner;
+        if ((!hasNext && runner.full) || runner.isHeld()) return FULL;
+        if (hasNext) {
+          if (this.#slice.isOver()) return TURN;
+          runner.runNext();
+          this.#slice.count();
+          continue;
+        }
+      }
       if (this.#mustLeave()) return LEAVE;
-      if (this.#sliceIsOver()) return TURN;
+      if (this.#slice.isOver()) return TURN;
+      if (isCrowded(region.m, HOST, this.#settings.unreadMost)) return CROWDED;
       let entry = takeNext(region.m, this.#at);
       if (entry === NO_ENTRY) {
         entry = claim(this.#claimer, this.#mostToClaim());
         if (entry === NO_ENTRY) return NOTHING;
         if (this.#search.succeeded()) this.#passWakeOn();
       }
-      this.#runner.run(entry);
-      if (this.#runner.inFlight > 0) this.#giveBackRest();
-      this.#sliceJobs++;
-      this.#clockIn--;
+      runner.run(entry);
+      if (runner.busy) this.#giveBackRest();
+      this.#slice.count();
     }
   }
 
   #mostToClaim(): number {
     const { maxJobs, maxBatchSize } = this.#settings;
-    if (this.#runner.inFlight > 0) return 1; // what is claimed behind a task that awaits would wait for it
+    if (this.#runner.busy) return 1; // what is claimed behind a task that awaits would wait for it
     return maxJobs === 0 ? maxBatchSize : Math.min(maxBatchSize, maxJobs - this.#runner.started);
   }
 
   #mustLeave(): boolean {
     const { maxJobs } = this.#settings;
     if (maxJobs !== 0 && this.#runner.started >= maxJobs) return true;
-    return this.#runner.spoiled || this.#tooLarge || !mayStart(this.#region.m) || load(this.#region.m, REGION_RECYCLE) !== this.#bornInRecycle;
-  }
-
-  /** Reads the clock every so many jobs: rarely while they are tiny, at each while they are not. */
-  #sliceIsOver(): boolean {
-    if (this.#sliceJobs >= SLICE_JOBS) return true;
-    if (this.#clockIn > 0) return false;
-    const now = performance.now();
-    this.#clockEvery = now - this.#clockWas < CLOCK_MS ? Math.min(this.#clockEvery * 2, CLOCK_JOBS_MAX) : 1;
-    this.#clockIn = this.#clockEvery;
-    this.#clockWas = now;
-    return now - this.#sliceStart >= SLICE_MS;
+    return (
+      this.#runner.spoiled || this.#tooLarge || !mayStart(this.#region.m) || load(this.#region.m, REGION_RECYCLE) !== this.#bornInRecycle
+    );
   }
 
   /** Publishers relied on us while we searched: what is left besides our job is ours to find somebody for. */
@@ -195,7 +209,7 @@ export class WorkerLoop {
     if (anySource(this.#region) && wakeFor(m) === START_ONE) wake(m, slotAt(HOST)); // only the host can start threads
   }
 
-  /** What was claimed behind a task that awaits, or whose module is being imported, must not wait for it. */
+  /** What was claimed behind a task that awaits, or waits for its module or its value, must not wait for it. */
   #giveBackRest(): void {
     if (batchLeft(load(this.#region.m, this.#at + SLOT_BATCH)) === 0) return;
     this.#claimer.size = 1; // batches grow again where workers collide
@@ -203,11 +217,26 @@ export class WorkerLoop {
     this.#passWakeOn();
   }
 
+  /** True: waiting until the submitter has read results. False: it has, or there is another reason to look again. */
+  #awaitFall(): boolean {
+    this.#waitsFor = CROWDED;
+    if (this.#fallAwaited) return true;
+    const { m } = this.#region;
+    const fall = nextFall(m, HOST, () => isCrowded(m, HOST, this.#settings.unreadMost) && !this.#mustLeave());
+    if (fall === undefined) return false;
+    this.#fallAwaited = true;
+    void fall.then(() => {
+      this.#fallAwaited = false;
+      if (this.#waitsFor === CROWDED) this.#onTurn();
+    });
+    return true;
+  }
+
   /** True: parked, or gone. False: something came meanwhile, look again. */
   #park(): boolean {
     const { maxIdleMs, slot } = this.#settings;
     const { m } = this.#region;
-    if (maxIdleMs === 0 && this.#runner.inFlight === 0) {
+    if (maxIdleMs === 0 && !this.#runner.busy) {
       this.#leave();
       return true;
     }
@@ -239,7 +268,7 @@ export class WorkerLoop {
 
   /** The idle clock runs only while nothing at all is done here: parking winds it up, and the end of the last async task. */
   #windIdleClock(): void {
-    if (this.#runner.inFlight > 0) return;
+    if (this.#runner.busy) return;
     this.#idleSince = performance.now();
     if (this.#settings.maxIdleMs === 0) this.#onIdleTimer();
     else this.#idleTimer?.refresh();
@@ -247,7 +276,7 @@ export class WorkerLoop {
 
   /** Times beyond a timer's reach are waited in pieces. */
   readonly #onIdleTimer = (): void => {
-    if (this.#waitsFor !== 'permit' || this.#runner.inFlight > 0) return;
+    if (this.#waitsFor !== 'permit' || this.#runner.busy) return;
     if (performance.now() - this.#idleSince + 1 < this.#settings.maxIdleMs) this.#idleTimer?.refresh();
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
   };
@@ -261,6 +290,6 @@ export class WorkerLoop {
     toLeaving(m, this.#settings.slot);
     this.#passWakeOn();
     leaveLibrary(m, this.#at + SLOT_GUARD);
-    this.#exit();
+    this.#links.exit();
   }
 }

@@ -1,9 +1,18 @@
 /** The verbs: from a handler and its values to published jobs. Host thread. `TaskQueue` and `Task` are thin faces of it. */
-import { type Entry, type RailheadError, type ResolvedOptions, railheadError, readRunOptions, type RunOptions } from '#base';
+import {
+  type Entry,
+  type RailheadError,
+  type ResolvedOptions,
+  type ResolvedRunOptions,
+  railheadError,
+  readRunOptions,
+  type RunOptions,
+  type Transferable,
+} from '#base';
 import { recordOf } from '#memory';
 import type { Defined, Definitions } from './definitions.ts';
 import { abortError, type Endings } from './endings.ts';
-import { Job, SUBMITTED, type Watch } from './job.ts';
+import { Job, SUBMITTED } from './job.ts';
 import { refuseNotYetOfRun } from './not-yet.ts';
 import type { Reports } from './reports.ts';
 import type { Submitter } from './submitter.ts';
@@ -39,8 +48,9 @@ export class Admission {
   run(given: unknown, value: unknown, options: RunOptions | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const defined = this.define(given); // what is thrown here rejects the promise
-      const watch = options === undefined ? undefined : this.#watchFor(options);
-      this.#admit(defined, value, new Job(true, resolve, reject, watch));
+      if (options === undefined) return this.#admit(defined, value, new Job(true, resolve, reject), undefined);
+      const read = this.#readOptions(options);
+      this.#admit(defined, value, new Job(true, resolve, reject, this.#parts.endings.watchFor(read)), read.transfer);
     });
   }
 
@@ -92,18 +102,18 @@ export class Admission {
     return whole && this.#publishRun(entries, SUBMITTED);
   }
 
-  #watchFor(options: RunOptions): Watch | undefined {
+  #readOptions(options: RunOptions): ResolvedRunOptions {
     const read = readRunOptions(options);
     refuseNotYetOfRun(read);
     if (read.signal?.aborted) throw abortError(read.signal.reason);
-    return this.#parts.endings.watchFor(read);
+    return read;
   }
 
   /** @throws whatever keeps the job out. */
-  #admit(defined: Defined, value: unknown, job: Job): void {
+  #admit(defined: Defined, value: unknown, job: Job, transfer: readonly Transferable[] | undefined): void {
     const { tally, submitter } = this.#parts;
     tally.checkRoom();
-    const entry = submitter.prepare(defined, value, job);
+    const entry = submitter.prepare(defined, value, job, transfer);
     try {
       tally.checkRoom(); // a getter of the value may have called a verb, or aborted the signal
       if (job.watch?.signal?.aborted) throw abortError(job.watch.signal.reason);

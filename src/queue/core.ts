@@ -3,10 +3,12 @@
  */
 import type { EventEmitter } from 'node:events';
 import { add, store } from '#atomics';
-import { parallelism, type RailheadError, type RecordNumber, type ResolvedOptions, railheadError, type Sequence } from '#base';
-import { createRegion, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
-import { anySource, ENOUGH, runningWorkers, runsAny, START_ONE, unparkHottest, wakeFor } from '#pool';
+import { parallelism, type RailheadError, type RecordNumber, type ResolvedOptions, railheadError, type Sequence, type Slot } from '#base';
+import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
+import { resetUnread, tellFall } from '#payload';
+import { anySource, ENOUGH, type Receivers, runningWorkers, runsAny, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
 import { Admission } from './admission.ts';
+import { loadCodec } from './codec.ts';
 import { Deaths } from './deaths.ts';
 import { Definitions } from './definitions.ts';
 import { Endings } from './endings.ts';
@@ -14,6 +16,7 @@ import { startedJobs } from './gauges.ts';
 import { Inbox } from './inbox.ts';
 import type { Job } from './job.ts';
 import { refuseNotYet } from './not-yet.ts';
+import { HostPorts } from './ports.ts';
 import { Reports } from './reports.ts';
 import { Submitter } from './submitter.ts';
 import { Tally } from './tally.ts';
@@ -39,6 +42,7 @@ export class Core {
   readonly #definitions: Definitions;
   readonly #deaths: Deaths;
   readonly #inbox: Inbox;
+  readonly #ports: HostPorts;
   readonly #target: number;
   /** Why threads could not boot, the last time they could not. */
   bootError: RailheadError | undefined;
@@ -48,19 +52,29 @@ export class Core {
     this.options = options;
     const firstSequence = ((internals.firstSequence ?? 0) | 0) as Sequence;
     const processors = options.parallelism ?? parallelism();
-    const tasksPerWorker = options.tasksPerWorker === 'auto' ? 64 : options.tasksPerWorker;
     this.#target = Math.min(options.concurrency, processors);
     this.region = createRegion(slotsFor(options.concurrency), internals.maxRegionBytes);
     store(this.region.m, REGION_TARGET, this.#target);
     const reports = new Reports(emitter, options.onError);
     const tally = new Tally(options, reports, this);
-    const submitter = new Submitter(this.region, { ...internals, firstSequence, maxPayloadBytes: options.maxPayloadBytes }, this);
-    const definitions = new Definitions(this.region, options.allowFunctions, () => submitter.handlersInUse());
+    this.#ports = new HostPorts(this.region, (slot) => this.threads.at(slot)?.channel);
+    const { maxPayloadBytes, maxResultBytes } = options;
+    const values = { maxPayloadBytes, maxResultBytes, codec: loadCodec(options.codec), ports: this.#ports };
+    const submitter = new Submitter(this.region, { ...internals, firstSequence, ...values }, this);
+    const definitions = new Definitions(this.region, options.allowFunctions, () => submitter.roll.handlersInUse());
     this.threads = new Threads(this.region, options, processors, firstSequence, this);
-    const endings = new Endings(this.region, { ...options, tasksPerWorker }, submitter, this.threads, () => this.#jobsMoved());
+    const endings = new Endings(this.region, options, submitter, this.threads, () => this.#jobsMoved());
     this.#inbox = new Inbox(this.region, this);
     this.#deaths = new Deaths(this.region, submitter, definitions, tally, reports);
-    this.admission = new Admission({ options, definitions, submitter, endings, tally, reports, onPublished: (jobs) => this.#onPublished(jobs) });
+    this.admission = new Admission({
+      options,
+      definitions,
+      submitter,
+      endings,
+      tally,
+      reports,
+      onPublished: (jobs) => this.#onPublished(jobs),
+    });
     this.#reports = reports;
     this.tally = tally;
     this.submitter = submitter;
@@ -102,12 +116,16 @@ export class Core {
   }
 
   afterDrain(): void {
+    if (this.#deaths.unreadUnsure && this.tally.pending === 0) {
+      this.#deaths.unreadUnsure = false;
+      resetUnread(this.region.m, HOST);
+    }
     this.tally.changed();
   }
 
   /** Jobs were settled or given back outside a look: who waits for that is told, and the inbox sees what is left to stay alive for. */
   #jobsMoved(): void {
-    this.tally.changed();
+    this.afterDrain();
     this.beforeSleep();
     this.#inbox.expect();
   }
@@ -119,9 +137,16 @@ export class Core {
     else this.tally.completed++;
   }
 
-  onReleased(job: Job | undefined): void {
-    this.tally.release(job?.bounded === true);
+  onFreed(job: Job | undefined): void {
     if (job?.watch !== undefined || this.options.timeoutMs > 0) this.endings.release(job);
+  }
+
+  onSettled(job: Job | undefined): void {
+    this.tally.release(job?.bounded === true);
+  }
+
+  onSettledLate(): void {
+    this.#jobsMoved();
   }
 
   onFailure(error: unknown, handlerId: number): void {
@@ -135,6 +160,10 @@ export class Core {
   }
 
   // ---- what the threads tell
+
+  receiversFor(slot: Slot): Pick<Receivers<ToHost>, 'ask' | 'result'> {
+    return this.#ports.receiversFor(slot);
+  }
 
   onReady({ workerId }: Thread): void {
     this.bootError = undefined;
@@ -186,6 +215,7 @@ export class Core {
 
   wakeAll(): void {
     while (unparkHottest(this.region.m));
+    tellFall(this.region.m, HOST); // to those who wait for it there is something else to see
   }
 
   /** Fails all that has not started, or all that is left. Only while cutting. */
@@ -200,7 +230,7 @@ export class Core {
   }
 
   handlerNameOf(record: RecordNumber): string {
-    return this.#definitions.nameOf(this.submitter.handlerOf(record));
+    return this.#definitions.nameOf(this.submitter.roll.handlerOf(record));
   }
 
   close(): void {

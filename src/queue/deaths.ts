@@ -1,10 +1,10 @@
 /**
  * After a thread has ended: what becomes of the jobs it had. Host thread.
  *
- * Claimed and not started: published again, ahead of newer ones. Running: they fail, or run again if they asked for that. A
- * thread that ended while it imported a handler's module counts as a failure to load it.
+ * Claimed and not started, or started and still without their value: published again, ahead of newer ones. Running: they fail,
+ * or run again if they asked for that. A thread that ended while it imported a handler's module counts as a failure to load it.
  */
-import { type DeathReason, RailheadError, type RecordNumber, railheadError, toWire } from '#base';
+import { type DeathReason, type RailheadError, type RecordNumber, railheadError, toWire } from '#base';
 import { HOST, type Region } from '#memory';
 import { exitedByItself, FAILURES_MAX, noteFailure, recoverSlot, wasLoading } from '#pool';
 import type { Definitions } from './definitions.ts';
@@ -20,6 +20,8 @@ export class Deaths {
   readonly #definitions: Definitions;
   readonly #tally: Tally;
   readonly #reports: Reports;
+  /** The count of unread results may be too high: a worker may have died between raising it and settling. */
+  unreadUnsure = false;
 
   constructor(region: Region, submitter: Submitter, definitions: Definitions, tally: Tally, reports: Reports) {
     this.#region = region;
@@ -34,11 +36,14 @@ export class Deaths {
     const remains = recoverSlot(this.#region, thread.slot);
     for (const record of remains.settled) this.#submitter.settle(record);
     for (const record of remains.abandoned) this.#submitter.fail(record, undefined);
-    this.#submitter.publishAhead(remains.requeued);
+    const spared = this.#tally.cutting ? [] : remains.died.filter((record) => !this.#submitter.hasBegun(record));
+    const died = remains.died.filter((record) => !spared.includes(record));
+    this.#submitter.publishAhead([...spared.map((record) => this.#submitter.again(record)), ...remains.requeued]);
+    this.unreadUnsure ||= died.length + remains.abandoned.length > 0;
     const loading = thread.condemned ? 0 : wasLoading(this.#region.m, thread.slot);
     const loadError = loading === 0 ? undefined : this.#endedOverLoading(thread, exitCode, loading);
-    for (const record of remains.died) {
-      if (loadError !== undefined && this.#submitter.handlerOf(record) === loading) this.#submitter.fail(record, loadError);
+    for (const record of died) {
+      if (loadError !== undefined && this.#submitter.roll.handlerOf(record) === loading) this.#submitter.fail(record, loadError);
       else this.#die(thread, exitCode, record);
     }
   }
@@ -59,7 +64,7 @@ export class Deaths {
 
   #die(thread: Thread, exitCode: number, record: RecordNumber): void {
     const { cutting } = this.#tally;
-    const watch = this.#submitter.jobOf(record)?.watch;
+    const watch = this.#submitter.roll.jobOf(record)?.watch;
     const error = cutting ? cutShort() : this.#deathOf(thread, exitCode, record, watch);
     if (watch !== undefined && !cutting) {
       watch.attempts++;
@@ -69,8 +74,13 @@ export class Deaths {
     if (this.#submitter.fail(record, error) && cutting) this.#tally.cut++;
   }
 
-  #deathOf({ workerId, slot, error, condemnedFor }: Thread, exitCode: number, record: RecordNumber, watch: Watch | undefined): RailheadError {
-    const handler = this.#definitions.nameOf(this.#submitter.handlerOf(record));
+  #deathOf(
+    { workerId, slot, error, condemnedFor }: Thread,
+    exitCode: number,
+    record: RecordNumber,
+    watch: Watch | undefined,
+  ): RailheadError {
+    const handler = this.#definitions.nameOf(this.#submitter.roll.handlerOf(record));
     if (condemnedFor !== 0) {
       const message = `Worker ${workerId} had to be ended because of another task, while it also ran this one of handler \`${handler}\``;
       return railheadError('E_WORKER_TERMINATED', message, { retryable: true });

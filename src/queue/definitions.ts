@@ -80,7 +80,8 @@ export class Definitions {
   #dropHalf(): void {
     const inUse = this.#inUse();
     const idle = [...this.#byText.values()].filter((defined) => !inUse.has(defined.id)).sort((a, b) => a.used - b.used);
-    if (idle.length === 0) throw railheadError('E_QUEUE_FULL', `All ${DEFINITION_COUNT - 1} handlers have unsettled tasks, no other can be defined`);
+    if (idle.length === 0)
+      throw railheadError('E_QUEUE_FULL', `All ${DEFINITION_COUNT - 1} handlers have unsettled tasks, no other can be defined`);
     for (const defined of idle.slice(0, Math.ceil(idle.length / 2))) {
       defined.dropped = true;
       this.#byText.delete(defined.text);

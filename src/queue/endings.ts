@@ -23,7 +23,6 @@ export interface EndingsOptions {
   /** Run time allowed to jobs that do not say otherwise; 0 for no limit. */
   readonly timeoutMs: number;
   readonly graceMs: number;
-  readonly tasksPerWorker: number;
 }
 
 export class Endings {
@@ -45,9 +44,9 @@ export class Endings {
     this.#submitter = submitter;
     this.#threads = threads;
     this.#onEnded = onEnded;
-    this.#runTimes = new RunTimes(region, options.tasksPerWorker, {
+    this.#runTimes = new RunTimes(region, {
       slots: { [Symbol.iterator]: () => this.#slots() },
-      limitOf: (entry) => this.#limitOf(submitter.jobOf(recordOf(entry))),
+      limitOf: (entry) => this.#limitOf(submitter.roll.jobOf(recordOf(entry))),
       onOverrun: (entry, _slot, limitMs) => this.#overrun(recordOf(entry), limitMs),
     });
   }
@@ -80,8 +79,8 @@ export class Endings {
   /** The end of the queue is near: fires `task.signal` of all that runs, so that it may finish in good order. */
   signalAll(reason: unknown): void {
     announceEnd(this.#region.m);
-    for (const { slot, port } of this.#threads) {
-      for (const entry of runningEntries(this.#region, slot)) port.postMessage({ kind: 'abort', entry, reason: toWire(reason) });
+    for (const { slot, channel } of this.#threads) {
+      for (const entry of runningEntries(this.#region, slot)) channel.send({ type: 'abort', entry, reason: toWire(reason) });
     }
   }
 
@@ -109,7 +108,7 @@ export class Endings {
   }
 
   #overrun(record: RecordNumber, limitMs: number): void {
-    if (this.#submitter.jobOf(record)?.abandoned) return;
+    if (this.#submitter.roll.jobOf(record)?.abandoned) return;
     const error = railheadError('E_TASK_TIMEOUT', `The task ran longer than its \`timeoutMs\`, ${limitMs}`);
     this.#end(record, error, error);
   }
@@ -119,7 +118,7 @@ export class Endings {
     const was = this.#submitter.end(record, error);
     if (was === TOO_LATE) return false;
     if (was === LEFT_RUNNING) {
-      this.#forget(this.#submitter.jobOf(record)); // else the release has
+      this.#forget(this.#submitter.roll.jobOf(record)); // else the release has
       this.#condemnLater(record, reason);
     }
     this.#onEnded();
@@ -131,9 +130,9 @@ export class Endings {
     const entry = entryFor(record, load(m, recordAt(this.#region, record) + RECORD_STATE));
     for (const thread of this.#threads) {
       if (placeOf(m, thread.slot, entry) === -1) continue;
-      thread.port.postMessage({ kind: 'abort', entry, reason: toWire(reason) });
+      thread.channel.send({ type: 'abort', entry, reason: toWire(reason) });
       this.#giveBackBatch(thread.slot);
-      waitLong(this.#options.graceMs, () => this.#endThread(thread, entry));
+      if (this.#submitter.hasBegun(record)) waitLong(this.#options.graceMs, () => this.#endThread(thread, entry));
       return;
     } // not found: it has just settled, and its record is on the way back
   }

@@ -45,8 +45,24 @@ export function readStats(core: Core): Stats {
     if (hasBit(region.m, IDLE_BITS, slot)) parked++;
     running += runs;
   }
-  const workers = { live: threads.live, condemned: threads.condemned, starting, busy, parked, target: load(region.m, REGION_TARGET), started: threads.started };
-  return { queued: core.size, pending: tally.pending, running, completed: tally.completed, failed: tally.failed, aborted: core.endings.aborted, workers };
+  const workers = {
+    live: threads.live,
+    condemned: threads.condemned,
+    starting,
+    busy,
+    parked,
+    target: load(region.m, REGION_TARGET),
+    started: threads.started,
+  };
+  return {
+    queued: core.size,
+    pending: tally.pending,
+    running,
+    completed: tally.completed,
+    failed: tally.failed,
+    aborted: core.endings.aborted,
+    workers,
+  };
 }
 
 /** Jobs started since the queue was made, by the workers' own counts; wraps at 2^32. */

@@ -40,7 +40,8 @@ export type Handler<In, Out> = HandlerFunction<In, Out> | ModuleHandler<In, Out>
  * await queue.run(handler(new URL('./hash.js', import.meta.url), 'sha256'), bytes);
  */
 export function handler<In = any, Out = any>(url: URL | string, exportName: string = 'default'): ModuleHandler<In, Out> {
-  if (typeof exportName !== 'string' || exportName === '') throw wrongType(`Expected the export's name to be a non-empty string, ${got(exportName)}`);
+  if (typeof exportName !== 'string' || exportName === '')
+    throw wrongType(`Expected the export's name to be a non-empty string, ${got(exportName)}`);
   if (exportName === '__proto__') throw wrongType("Expected the export's name to be an export, got `__proto__`");
   const address = moduleAddress(url);
   if (address === undefined) throw wrongType(`Expected the module to be a file URL or an absolute path, ${got(url)}`);
@@ -63,7 +64,8 @@ export function definitionOf(from: unknown, allowFunctions: boolean): Definition
   const named = from instanceof ModuleHandler ? from : undefined;
   const url = named?.url ?? moduleAddress(from);
   if (url === undefined) {
-    const rule = 'Expected a handler to be a function, a file URL or absolute path of a module, or the result of `handler(url, exportName)`';
+    const rule =
+      'Expected a handler to be a function, a file URL or absolute path of a module, or the result of `handler(url, exportName)`';
     throw wrongType(`${rule}, ${got(from)}`);
   }
   const exportName = named?.exportName ?? 'default';
@@ -74,11 +76,13 @@ export function definitionOf(from: unknown, allowFunctions: boolean): Definition
 function functionDefinition(run: (...args: never[]) => unknown): Definition {
   const source = Function.prototype.toString.call(run);
   const name = typeof run.name === 'string' && run.name !== '' ? run.name : 'anonymous';
-  if (/\{\s*\[native code\]\s*\}$/.test(source)) throw wrongType(`Expected a handler with source of its own, got \`${name}\`, which is native or bound`);
+  if (/\{\s*\[native code\]\s*\}$/.test(source))
+    throw wrongType(`Expected a handler with source of its own, got \`${name}\`, which is native or bound`);
   if (/^class\b/.test(source)) throw wrongType(`Expected a handler to be a function, got the class \`${name}\``);
   if (parses(`(${source}\n)`)) return { kind: 'function', name, source };
   if (/^(?:static\s+)?[gs]et\s+[^\s(]/.test(source)) throw wrongType(`Expected a handler to be a function, got the accessor \`${name}\``);
-  if (/\bsuper\s*[.([]/.test(source)) throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\`, which uses \`super\``);
+  if (/\bsuper\s*[.([]/.test(source))
+    throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\`, which uses \`super\``);
   const method = `((of) => of[Reflect.ownKeys(of)[0]])({ ${source}\n})`; // the text of a method is no expression by itself
   if (parses(method)) return { kind: 'function', name, source: method };
   throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\``);

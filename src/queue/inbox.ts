@@ -116,7 +116,8 @@ export class Inbox {
   #lookAgain(): void {
     if (this.#lookQueued) return;
     this.#lookQueued = true;
-    if (this.#sliceIsOver()) this.#lookAfterTurn = true; // the immediate that marks the turn looks
+    if (this.#sliceIsOver())
+      this.#lookAfterTurn = true; // the immediate that marks the turn looks
     else queueMicrotask(this.#look);
   }
 

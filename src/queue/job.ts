@@ -8,7 +8,7 @@ export interface Watch {
   readonly timeoutMs: number;
   /** When the job must have settled, by `performance.now()`; 0 for never. */
   readonly dueAt: number;
-  /** How often it may still run again after its worker died. */
+  /** How often it may still run again after its worker died. 0 where the argument lies in a port. */
   retriesLeft: number;
   /** Runs that died so far, and what the first of them was. */
   attempts: number;

@@ -1,8 +1,8 @@
 /** Options that api.md has and this version does not act on yet: refused rather than ignored. Shrinks with each version. */
 import type { ResolvedOptions, ResolvedRunOptions } from '#base';
 
-const QUEUE: Partial<ResolvedOptions> = { codec: undefined, maxResultBytes: 512 * 1024 * 1024, spares: 1 };
-const RUN: Partial<ResolvedRunOptions> = { transfer: undefined, onProgress: undefined };
+const QUEUE: Partial<ResolvedOptions> = { spares: 1 };
+const RUN: Partial<ResolvedRunOptions> = { onProgress: undefined };
 
 /** @throws TypeError (`ERR_INVALID_ARG_VALUE`) on the first option that is set and cannot be kept. */
 export const refuseNotYet = (options: ResolvedOptions): void => refuse(options, QUEUE);
@@ -11,6 +11,8 @@ export const refuseNotYetOfRun = (options: ResolvedRunOptions): void => refuse(o
 function refuse<T extends object>(options: T, unchanged: Partial<T>): void {
   for (const name of Object.keys(unchanged) as (keyof T & string)[]) {
     if (options[name] === unchanged[name]) continue;
-    throw Object.assign(new TypeError(`Expected \`${name}\` not to be set: this version does not act on it yet`), { code: 'ERR_INVALID_ARG_VALUE' });
+    throw Object.assign(new TypeError(`Expected \`${name}\` not to be set: this version does not act on it yet`), {
+      code: 'ERR_INVALID_ARG_VALUE',
+    });
   }
 }

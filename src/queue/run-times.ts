@@ -28,16 +28,14 @@ interface Seen {
 export class RunTimes {
   readonly #region: Region;
   readonly #owner: RunTimesOwner;
-  readonly #tasksPerWorker: number;
   /** By slot and place of its run list. */
   readonly #seen = new Map<number, Seen>();
   #timer: NodeJS.Timeout | undefined;
   #lookMs = LONGEST_LOOK_MS;
   #jobs = 0;
 
-  constructor(region: Region, tasksPerWorker: number, owner: RunTimesOwner) {
+  constructor(region: Region, owner: RunTimesOwner) {
     this.#region = region;
-    this.#tasksPerWorker = Math.min(tasksPerWorker, RUN_MAX);
     this.#owner = owner;
   }
 
@@ -66,7 +64,7 @@ export class RunTimes {
   readonly #onLook = (): void => {
     const now = performance.now();
     for (const slot of this.#owner.slots) {
-      for (let place = 0; place < this.#tasksPerWorker; place++) {
+      for (let place = 0; place < RUN_MAX; place++) {
         const entry = load(this.#region.m, slotAt(slot) + SLOT_RUN + place) as Entry;
         if (entry !== 0) this.#look(slot, slot * RUN_MAX + place, entry, now);
       }

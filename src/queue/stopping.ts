@@ -69,8 +69,13 @@ export class Stopping {
   async #run(): Promise<StopReport> {
     const core = this.#core;
     const letGo = holdProcess(); // threads do not keep it alive, and their ends are awaited
-    const forgetSignals = waitLong(this.#timeoutMs - Math.min(core.options.graceMs, this.#timeoutMs / 2), () => core.endings.signalAll(cutShort()));
-    const drained = await this.#within(core.tally.when(() => core.tally.pending === 0), this.#leftMs());
+    const forgetSignals = waitLong(this.#timeoutMs - Math.min(core.options.graceMs, this.#timeoutMs / 2), () =>
+      core.endings.signalAll(cutShort()),
+    );
+    const drained = await this.#within(
+      core.tally.when(() => core.tally.pending === 0),
+      this.#leftMs(),
+    );
     core.tally.cutting = !drained;
     stopStarting(core.region.m);
     core.threads.close();

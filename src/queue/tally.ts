@@ -66,7 +66,8 @@ export class Tally {
   /** @throws RailheadError `E_QUEUE_STOPPED` or `E_QUEUE_FULL` when one more job may not be admitted. */
   checkRoom(): void {
     if (!this.accepting) throw stopped();
-    if (!this.hasRoom(1)) throw railheadError('E_QUEUE_FULL', `The queue is full: \`maxPending\` allows ${this.#options.maxPending} unsettled tasks`);
+    if (!this.hasRoom(1))
+      throw railheadError('E_QUEUE_FULL', `The queue is full: \`maxPending\` allows ${this.#options.maxPending} unsettled tasks`);
   }
 
   /** Counts have changed, outside any verb: tells whom it concerns. */

@@ -57,7 +57,8 @@ export class TaskQueue extends BaseQueue {
   // biome-ignore lint/suspicious/noExplicitAny: each pair has types of its own.
   pushBatch(pairs: readonly (readonly [handler: Handler<any, unknown>, value: unknown])[]): number;
   pushBatch(handlerOrPairs: unknown, values?: readonly unknown[]): number {
-    if (values !== undefined || !Array.isArray(handlerOrPairs)) return this.verbs.pushBatch(this.verbs.define(handlerOrPairs), checkArray('values', values));
+    if (values !== undefined || !Array.isArray(handlerOrPairs))
+      return this.verbs.pushBatch(this.verbs.define(handlerOrPairs), checkArray('values', values));
     const defined: Defined[] = [];
     const its: unknown[] = [];
     for (const pair of handlerOrPairs as unknown[]) {

@@ -4,16 +4,18 @@
  * A thread that leaves or is being ended still counts until its `exit`, so there are never more than `concurrency`. When
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
-import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
+import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
 import { clearBit, HOST, LIVE_BITS, type Region } from '#memory';
-import { LIVE, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
+import { unreadMost } from '#payload';
+import { LIVE, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
+import { HostChannel } from './channel.ts';
 import { tagOutput } from './tagged-output.ts';
 
 export interface Thread {
   readonly worker: Worker;
-  /** Our end of the channel for what is rare. */
-  readonly port: MessagePort;
+  /** For what is rare. */
+  readonly channel: HostChannel;
   readonly workerId: number;
   readonly slot: Slot;
   /** It has said that it claims. */
@@ -29,6 +31,8 @@ export interface Thread {
 }
 
 export interface ThreadsListener {
+  /** Who hears of the values that the thread in this slot asks for and sends. */
+  receiversFor(slot: Slot): Pick<Receivers<ToHost>, 'ask' | 'result'>;
   onReady(thread: Thread): void;
   /** An error was thrown in it outside any handler's own promise: it takes nothing new. */
   onUncaught(thread: Thread): void;
@@ -123,27 +127,35 @@ export class Threads {
     const { concurrency } = this.#options;
     if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return undefined;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;
-    const { port1: port, port2 } = new MessageChannel();
+    const channel = new HostChannel(this.#receiversFor(slot, () => thread));
     let worker: Worker;
     try {
-      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, port2));
+      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, channel.remote));
     } catch (error) {
-      port.close();
+      channel.close();
       setImmediate(() => this.#noteBootFailure(error)); // we may be inside a verb: nobody is told from here
       this.#pauseFor(0);
       return undefined;
     }
     toStarting(this.#region.m, slot);
-    const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, onWarm: new Set(), error: undefined, condemned: false, condemnedFor: 0 as Entry };
+    const thread: Thread = {
+      worker,
+      channel,
+      workerId: this.#started,
+      slot,
+      ready: false,
+      onWarm: new Set(),
+      error: undefined,
+      condemned: false,
+      condemnedFor: 0 as Entry,
+    };
     this.#bySlot[slot] = thread;
     this.#live++;
     if (this.#options.tagOutput) tagOutput(worker, `${this.#options.name ?? DEFAULT_NAME} ${thread.workerId}`);
-    port.on('message', (message: ToHost) => this.#onMessage(thread, message));
     worker.on('error', (error) => {
       thread.error ??= error;
     });
     worker.on('exit', (code) => this.#onExit(thread, code));
-    port.unref();
     worker.unref(); // after the listeners, which ref it: an idle queue must not keep the process alive; work does, in the inbox
     return thread;
   }
@@ -168,10 +180,16 @@ export class Threads {
   }
 
   #workerOptions(slot: Slot, workerId: number, port: MessagePort): WorkerOptions {
-    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, tasksPerWorker, spinUs, hooks, tagOutput } = this.#options;
+    const { maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, tasksPerWorker, spinUs, tagOutput } = this.#options;
+    const { maxResultBytes, hooks, codec } = this.#options;
     const settings: WorkerSettings = {
-      ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, spinUs, hooks: hooks?.href },
-      ...{ tasksPerWorker: tasksPerWorker === 'auto' ? 64 : tasksPerWorker, parallelism: this.#parallelism, firstSequence: this.#firstSequence },
+      ...{ slot, workerId, maxBatchSize, maxIdleMs, maxJobs, maxHeapMb, maxPayloadBytes, graceMs, spinUs },
+      ...{ unreadMost: unreadMost(maxResultBytes), hooks: hooks?.href, codec: codec?.href },
+      ...{
+        tasksPerWorker: tasksPerWorker === 'auto' ? 64 : tasksPerWorker,
+        parallelism: this.#parallelism,
+        firstSequence: this.#firstSequence,
+      },
     };
     const output = tagOutput ? { stdout: true, stderr: true } : {};
     const { name, env, argv, execArgv, resourceLimits, workerData } = this.#options;
@@ -180,29 +198,37 @@ export class Threads {
     return { ...Object.fromEntries(given), ...output, name: name ?? DEFAULT_NAME, workerData: boot, transferList: [port] };
   }
 
-  #onMessage(thread: Thread, message: ToHost): void {
-    if (message.kind === 'ready') {
-      thread.ready = true;
-      this.#bootFailures = 0;
-      this.#listener.onReady(thread);
-    } else if (message.kind === 'warm') {
-      for (const call of thread.onWarm) call();
-      thread.onWarm.clear();
-      this.#listener.onMayStart();
-    } else {
-      thread.error = fromWire(message.error);
-      this.#listener.onUncaught(thread);
-    }
+  #receiversFor(slot: Slot, its: () => Thread): Receivers<ToHost> {
+    return {
+      ...this.#listener.receiversFor(slot),
+      ready: () => {
+        its().ready = true;
+        this.#bootFailures = 0;
+        this.#listener.onReady(its());
+      },
+      warm: () => {
+        for (const call of its().onWarm) call();
+        its().onWarm.clear();
+        this.#listener.onMayStart();
+      },
+      uncaught: ({ error }) => {
+        its().error = fromWire(error);
+        this.#listener.onUncaught(its());
+      },
+    };
   }
 
   #onExit(thread: Thread, code: number): void {
     const was = toVacant(this.#region.m, thread.slot); // first: it must not count as running while its jobs are published again
+    thread.channel.pump(); // what it has sent is received before it is gone
     this.#listener.onExit(thread, code);
+    thread.channel.close();
     this.#bySlot[thread.slot] = undefined;
     if (thread.condemned) this.#condemned--;
     else this.#live--;
     const loading = wasLoading(this.#region.m, thread.slot); // then a handler's module is at fault, not the boot
-    if (was === STARTING && !thread.condemned && loading === 0) this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
+    if (was === STARTING && !thread.condemned && loading === 0)
+      this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
     else if (was === LIVE) this.#bootFailures = 0;
     this.#listener.onMayStart();
   }

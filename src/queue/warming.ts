@@ -13,7 +13,7 @@ export async function warm(core: Core, workers: number): Promise<void> {
     thread.onWarm.add(() => {
       if (asked.delete(thread)) answered++;
     });
-    thread.port.postMessage({ kind: 'warm' });
+    thread.channel.send({ type: 'warm' });
   };
   const isWarm = (): boolean => {
     if (!core.tally.accepting) throw stopped();

@@ -3,10 +3,11 @@
  * host, so work that is queued while the host is blocked is started all the same.
  */
 import { syncBuiltinESMExports } from 'node:module';
-import workerThreads, { receiveMessageOnPort } from 'node:worker_threads';
-import { fromWire, toWire } from '#base';
+import workerThreads from 'node:worker_threads';
+import { toWire } from '#base';
 import { attachRegion } from '#memory';
-import { Handlers, loadHooks, noteExit, type ToHost, type ToWorker, WorkerLoop } from '#pool';
+import { checkCodec } from '#payload';
+import { Handlers, loadHooks, noteExit, type Receivers, receive, type ToWorker, WorkerChannel, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
@@ -17,30 +18,29 @@ syncBuiltinESMExports();
 const exit = process.exit.bind(process); // before any code of the user's, which may replace it
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
+const channel = new WorkerChannel(port);
 process.on('exit', () => noteExit(region.m, settings.slot)); // `terminate` fires no such event
+const codec = settings.codec === undefined ? undefined : checkCodec(await import(settings.codec), settings.codec);
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 
-const loop = new WorkerLoop(region, settings, handlers, () => void leave(), exit);
-const tellHost = (message: ToHost): void => port.postMessage(message);
+const loop = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: exit });
 const onUncaught = (error: unknown): void => {
-  tellHost({ kind: 'uncaught', error: toWire(error) });
+  channel.send({ type: 'uncaught', error: toWire(error) });
   loop.spoil();
 };
 process.on('uncaughtException', onUncaught); // until here an error ends the thread, which never was ready
-const onMessage = async (message: ToWorker): Promise<void> => {
-  if (message.kind === 'abort') return loop.abort(message.entry, fromWire(message.reason));
+const warm = async (): Promise<void> => {
   await handlers.loadAll();
-  tellHost({ kind: 'warm' });
+  channel.send({ type: 'warm' });
 };
-const early: ToWorker[] = []; // what the host said before we listened
-for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) early.push(next.message);
-if (early.some(({ kind }) => kind === 'warm')) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
-port.on('message', onMessage);
-port.unref();
-tellHost({ kind: 'ready' }); // for `warm` and the events only
+const receivers: Receivers<ToWorker> = { ...loop.receivers(), warm: () => void warm() };
+const early = channel.early();
+if (early.some(({ type }) => type === 'warm')) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
+channel.open(receivers);
+channel.send({ type: 'ready' }); // for `warm` and the events only
 loop.start();
-for (const message of early) void onMessage(message);
+for (const message of early) receive(receivers, message);
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {
@@ -48,7 +48,7 @@ async function leave(): Promise<void> {
   try {
     await hooks.teardown();
   } catch (error) {
-    tellHost({ kind: 'uncaught', error: toWire(error) });
+    channel.send({ type: 'uncaught', error: toWire(error) });
   }
   await Promise.all([process.stdout, process.stderr].map(flushed));
   exit(0);

@@ -12,7 +12,19 @@
  */
 import { cas, glance, load, peek, poke, store } from '#atomics';
 import { type Entry, type Sequence, seqAdd, seqDiff } from '#base';
-import { allocate, LANE_LAST, LANE_RING, NONE, type Region, RING_ENTRIES, RING_HEAD, RING_MASK, RING_NEXT, RING_TAIL, reach } from '#memory';
+import {
+  allocate,
+  LANE_LAST,
+  LANE_RING,
+  NONE,
+  type Region,
+  RING_ENTRIES,
+  RING_HEAD,
+  RING_MASK,
+  RING_NEXT,
+  RING_TAIL,
+  reach,
+} from '#memory';
 
 /** Nothing to claim. */
 export const EMPTY = 0;

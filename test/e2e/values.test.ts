@@ -40,6 +40,23 @@ describe('values arrive as they were sent', () => {
     ['no bytes', new Uint8Array(0)],
     ['bytes', Uint8Array.from(upTo(256))],
     ['bytes inside', { bytes: Uint8Array.of(1, 2, 3) }],
+    ['a bigint', -(2n ** 70n)],
+    ['a Map', new Map<unknown, unknown>([[1, { a: 2 }], [{ key: true }, new Map()]])], // biome-ignore format: one line says it
+    ['a Set', new Set([1, 'two', [3]])],
+    ['a Date', new Date(86_400_000)],
+    ['an invalid Date', new Date(Number.NaN)],
+    ['a regular expression', /a(b+)\/?/giu],
+    ['a boxed number', Object(5)],
+    ['a boxed string', Object('text')],
+    ['a floating-point array', new Float64Array([1.5, -0, Number.NaN])],
+    ['big integers', new BigUint64Array([2n ** 63n])],
+    ['a DataView', new DataView(new ArrayBuffer(4), 1, 2)],
+    ['an ArrayBuffer', new ArrayBuffer(5)],
+    ['an empty ArrayBuffer', new ArrayBuffer(0)],
+    ['an object of a class', new (class Own { field = 1; })()], // biome-ignore format: one line says it
+    ['an error', new TypeError('wrong', { cause: { why: 1 } })],
+    ['many kinds at once', { when: new Date(1), ids: new Set([1n]), map: new Map([[loop, shared]]), loop }],
+    ['nesting of 1,500 levels', upTo(1_500).reduce<unknown>((inner) => ({ inner }), 1)],
     ['40 bytes', new Uint8Array(40).fill(7)],
     ['41 bytes', new Uint8Array(41).fill(7)],
   ];
@@ -98,21 +115,15 @@ describe('values arrive as they were sent', () => {
 });
 
 describe('what cannot be sent', () => {
-  class Own {
-    field = 1;
-  }
   test.each([
     ['a function', () => () => 1],
     ['a symbol', () => Symbol('x')],
-    ['a bigint', () => 1n],
-    ['a Map', () => new Map([[1, 2]])],
-    ['a Date', () => new Date(0)],
-    ['an object of a class', () => new Own()],
+    ['a WeakMap', () => new WeakMap()],
+    ['a function in a Map', () => new Map([[1, () => 1]])],
     ['a Proxy', () => new Proxy({}, {})],
     ['a promise inside', () => ({ later: Promise.resolve(1) })],
     ['a function deep inside', () => [{ a: { b: [() => 1] } }]],
-    ['a floating-point array', () => new Float64Array(1)],
-    ['an ArrayBuffer', () => new ArrayBuffer(1)],
+    ['a port that is not moved', () => new MessageChannel().port1],
   ])('%s is refused as an argument, with its place', async (_what, make) => {
     const queue = queueOf(1);
     const error = await errorOf(queue.run(echo, make()));
@@ -124,9 +135,8 @@ describe('what cannot be sent', () => {
   test.each<[string, () => unknown]>([
     ['a function', () => () => 1],
     ['a symbol', () => Symbol('x')],
-    ['a bigint', () => 1n],
-    ['a Map', () => new Map()],
-    ['an object of a class', () => new (class Own {})()],
+    ['a WeakSet', () => new WeakSet()],
+    ['a function in an instance', () => new (class Own { f = () => 1; })()], // biome-ignore format: one line says it
     ['a promise inside', () => [Promise.resolve(1)]],
     ['a Proxy', () => new Proxy({}, {})],
     [

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Slot } from '#base';
 import { allocate, attachRegion, createRegion, NONE, REGION_MAX, REGION_TOP, type Region, SLOT_REMOTE, slotAt } from '#memory';
-import { allocateBlock, freeBlock } from '#payload';
+import { allocateBlock, freeBlock, LARGE_BYTES } from '#payload';
 import { seeded } from '../../support/index.ts';
 import { interrupted } from '../ring/interrupt.ts';
 
@@ -145,6 +145,13 @@ describe('at the limit of memory', () => {
     freeBlock(region, OTHER, first);
     expect(allocateBlock(region, OWNER, 1_000_000)).toBe(first);
     expect(allocateBlock(region, OWNER, 1_000_000)).toBe(0);
+  });
+
+  it('large blocks leave half of it to others', () => {
+    while (allocateBlock(region, OWNER, LARGE_BYTES * 4) !== 0);
+    expect(top()).toBeGreaterThan((region.m[REGION_MAX] as number) / 2);
+    expect(top()).toBeLessThan((region.m[REGION_MAX] as number) / 2 + LARGE_BYTES * 4);
+    expect(allocateBlock(region, OWNER, LARGE_BYTES / 2)).not.toBe(0);
   });
 
   it('small blocks come from the rest of the chunk, until there is none', () => {

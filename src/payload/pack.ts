@@ -1,0 +1,141 @@
+/**
+ * Any value to the form in which it travels. Any thread, while its guard is OPEN: the value's own code runs here.
+ *
+ *   plain -----------------------------------> fast codec
+ *   with other kinds in it --structuredClone-> fast codec, else v8.Serializer, else a port
+ *   moved ------------------------------------> as the line above, or straight into a port
+ *   with a codec of the user's own -----------> its bytes
+ *
+ * It is the engine's own algorithm that reads what the fast codec does not know: so exactly what structuredClone refuses is
+ * refused, also Node's own objects, which no serializer tells from plain ones. Its clone has no getters, so it can be looked
+ * at and encoded at leisure.
+ *
+ * Getters run once. If the codec has met any before it came to a foreign part, the clone is made of what it has read; what only
+ * foreign parts hold is read then. Left: an object with getters that is reachable both directly and from within a Map, a Set
+ * or an instance of a class is read for each, and is two objects then.
+ */
+import { types } from 'node:util';
+import * as workerThreads from 'node:worker_threads';
+import type { Transferable } from '#base';
+import { type Codec, serializeWith } from './custom.ts';
+import { decodeWith } from './decode.ts';
+import { encode } from './encode.ts';
+import { FORM_BUFFER, FORM_CODEC, FORM_PORT, FORM_V8 } from './form.ts';
+import { movedOf } from './moved.ts';
+import { isRefusal, NotPlain, TooLarge, whatIs } from './not-plain.ts';
+import { PORT_BYTES, postTo, toPort } from './port.ts';
+import { Scratch } from './scratch.ts';
+import { serialize } from './serialize.ts';
+import { survey } from './survey.ts';
+
+export interface Packing {
+  /** `maxPayloadBytes`. */
+  readonly most: number;
+  readonly codec: Codec | undefined;
+}
+
+/** No value may be larger, whatever the option says: lengths are int32, and v8.Deserializer fails beyond. */
+export const LARGEST_BYTES: number = 2 ** 31 - 1;
+
+/**
+ * Moved buffers of together at most so many bytes are copied through shared memory instead, and detached. Larger: copying costs
+ * more than a port (measured, in flight: 16 KiB 57 against 93 µs, 64 KiB 136 against 67); smaller: ports cost more.
+ */
+const COPY_BYTES = 32 * 1024;
+
+/**
+ * Fills `into`. With a list, or of a value marked by `move`, what is named is detached here.
+ * @throws TooLarge, NotPlain, CodecFailed, what structuredClone throws, or a getter. Nothing was detached then.
+ */
+export function pack(value: unknown, into: Scratch, packing: Packing, transfer?: readonly Transferable[]): void {
+  if (into.busy) return packNested(value, into, packing, transfer);
+  into.most = packing.most;
+  if (transfer !== undefined) packMoved(value, transfer, into);
+  else if (packing.codec !== undefined) packWith(packing.codec, value, into);
+  else if (!encode(value, into)) packForeign(value, into);
+  if (into.form === FORM_PORT) return;
+  if (into.length > into.most) throw new TooLarge(into.length);
+  if (into.length > PORT_BYTES) toPort(into);
+}
+
+/** An error in wire form, which any codec of ours carries, whatever `maxPayloadBytes` is: its size is bounded. */
+export function packWire(wire: unknown, into: Scratch): void {
+  into.most = Number.POSITIVE_INFINITY;
+  encode(wire, into);
+}
+
+/** We are inside a getter of the value that `into` is being filled with: see `encodeNested`. */
+function packNested(value: unknown, into: Scratch, packing: Packing, transfer: readonly Transferable[] | undefined): void {
+  const inner = new Scratch();
+  pack(value, inner, packing, transfer);
+  into.form = inner.form;
+  into.length = inner.length;
+  into.number = inner.number;
+  into.source = inner.source;
+  into.port = inner.port;
+}
+
+function packForeign(value: unknown, into: Scratch): void {
+  const moved = movedOf(value);
+  if (moved !== undefined) return packMoved(moved.value, moved.transfer, into);
+  if (into.foreign.some((part) => movedOf(part) !== undefined)) throw new NotPlain('value', 'marked by `move` in one of its parts only');
+  limit(into.at + survey(into.foreign).bytes, into);
+  packClone(cloneOf(value, [...into.foreign], into), into);
+}
+
+function cloneOf(value: unknown, foreign: readonly unknown[], into: Scratch): unknown {
+  const path = into.foreignPath;
+  const subject = into.ranGetters ? decodeWith(foreign, into.bytes) : value;
+  try {
+    return structuredClone(subject);
+  } catch (thrown) {
+    if (foreign.length > 1 || !isRefusal(thrown)) throw thrown;
+    throw new NotPlain(path, whatIs(foreign[0]), thrown);
+  }
+}
+
+/** Of a clone, which is ours alone: no code of its own, and nothing of it is needed afterwards. */
+function packClone(clone: unknown, into: Scratch): void {
+  if (types.isArrayBuffer(clone) && (clone as { resizable?: boolean }).resizable !== true) {
+    into.source = new Uint8Array(clone);
+    into.form = FORM_BUFFER;
+    into.length = clone.byteLength;
+    return;
+  }
+  if (encode(clone, into)) return;
+  const { bytes, needsPort, buffers } = survey([clone]);
+  limit(bytes, into);
+  if (needsPort || bytes > PORT_BYTES) return postTo(into, [clone], buffers, bytes);
+  into.source = serialize(clone);
+  into.form = FORM_V8;
+  into.length = into.source.length;
+}
+
+function packMoved(value: unknown, transfer: readonly Transferable[], into: Scratch): void {
+  const list = transfer.filter((moved) => !isPool(moved));
+  let moved = 0;
+  for (const part of list) if (types.isArrayBuffer(part)) moved += part.byteLength;
+  const bytes = Math.max(moved, survey([value]).bytes);
+  limit(bytes, into);
+  if (bytes <= COPY_BYTES && list.every(types.isArrayBuffer)) packClone(structuredClone(value, { transfer: list as ArrayBuffer[] }), into);
+  else postTo(into, [value], list, bytes);
+}
+
+const { isMarkedAsUntransferable } = workerThreads as { isMarkedAsUntransferable?: (object: unknown) => boolean };
+
+/** The pool that small Buffers are cut from: moving it would take away others. Node 20 copies it by itself, later ones refuse. */
+const isPool = (moved: unknown): boolean =>
+  types.isArrayBuffer(moved) && moved.byteLength === Buffer.poolSize && isMarkedAsUntransferable?.(moved) === true;
+
+function packWith(codec: Codec, value: unknown, into: Scratch): void {
+  const moved = movedOf(value);
+  if (moved !== undefined) return packMoved(moved.value, moved.transfer, into); // to be moved is the opposite of to be serialized
+  const bytes = serializeWith(codec, value);
+  into.source = bytes;
+  into.form = FORM_CODEC;
+  into.length = bytes.byteLength;
+}
+
+function limit(bytes: number, { most }: Scratch): void {
+  if (bytes > most) throw new TooLarge(bytes);
+}

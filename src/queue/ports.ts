@@ -1,0 +1,90 @@
+/**
+ * The host's ports: values that wait for their worker to ask, and results that wait to be read. Host thread.
+ *
+ *   argument:  kept as the job is prepared -> given to the worker that started it, or closed with the job. While it is here the
+ *              job has not begun: if its worker dies, another runs it; if it is given up, it never will
+ *   result:    received before its job settles -> read as it settles, or closed with the job
+ *
+ * Both belong to a record, and go when it is freed: whatever happens to the job or its worker, no port is left.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import { load } from '#atomics';
+import { type Entry, type RecordNumber, type Slot, ticks } from '#base';
+import { hasBit, isCurrent, LIVE_BITS, RECORD_STATE, type Region, recordAt, recordOf, stateOf } from '#memory';
+import { readPort } from '#payload';
+import { LATE_MS, type Receivers, type ToHost } from '#pool';
+import { FREE, isIn, STARTED } from '#ring';
+import type { HostChannel } from './channel.ts';
+
+export class HostPorts {
+  readonly #region: Region;
+  /** The channel to the thread in a slot. */
+  readonly #channelOf: (slot: Slot) => HostChannel | undefined;
+  readonly #arguments = new Map<RecordNumber, MessagePort>();
+  readonly #results = new Map<RecordNumber, MessagePort>();
+
+  constructor(region: Region, channelOf: (slot: Slot) => HostChannel | undefined) {
+    this.#region = region;
+    this.#channelOf = channelOf;
+  }
+
+  /** What the thread in `slot` says of values. */
+  receiversFor(slot: Slot): Pick<Receivers<ToHost>, 'ask' | 'result'> {
+    return {
+      ask: ({ entry, since }) => this.#give(slot, entry, since),
+      result: ({ entry, port }) => {
+        if (this.#isUnsettled(entry)) this.#results.set(recordOf(entry), port);
+        else port.close(); // cut meanwhile: nobody will read it
+      },
+    };
+  }
+
+  /** The value of a job that is being prepared. */
+  keep(record: RecordNumber, port: MessagePort): void {
+    this.#arguments.set(record, port);
+  }
+
+  /** Whether the job's value is still here: no worker has begun with it, whatever its state. */
+  keeps(record: RecordNumber): boolean {
+    return this.#arguments.has(record);
+  }
+
+  #give(slot: Slot, entry: Entry, since: number): void {
+    const channel = this.#channelOf(slot);
+    if (channel === undefined || !hasBit(this.#region.m, LIVE_BITS, slot)) return; // it has ended, or is being ended
+    if (((ticks() - since) | 0) > LATE_MS) return channel.send({ type: 'late', entry });
+    const isRunning = isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, STARTED); // and not given up
+    const port = isRunning ? this.#arguments.get(recordOf(entry)) : undefined;
+    if (port !== undefined) this.#arguments.delete(recordOf(entry));
+    channel.send({ type: 'argument', entry, port }, port === undefined ? [] : [port]);
+  }
+
+  /** Or settled, and not seen to yet. */
+  #isUnsettled(entry: Entry): boolean {
+    const word = load(this.#region.m, recordAt(this.#region, recordOf(entry)) + RECORD_STATE);
+    return isCurrent(entry, word) && stateOf(word) !== FREE;
+  }
+
+  /** The result of a settled job. @throws when it cannot be made here. */
+  result(record: RecordNumber, slot: Slot): unknown {
+    let port = this.#results.get(record);
+    if (port === undefined) {
+      this.#channelOf(slot)?.pump();
+      port = this.#results.get(record);
+      if (port === undefined) throw new Error('The worker of the result is gone');
+    }
+    this.#results.delete(record);
+    return readPort(port);
+  }
+
+  /** The record is freed. */
+  drop(record: RecordNumber): void {
+    if (this.#arguments.size > 0) close(this.#arguments, record);
+    if (this.#results.size > 0) close(this.#results, record);
+  }
+}
+
+function close(ports: Map<RecordNumber, MessagePort>, record: RecordNumber): void {
+  ports.get(record)?.close();
+  ports.delete(record);
+}

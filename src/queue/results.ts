@@ -1,0 +1,53 @@
+/** Results: from a settled record to a value. Host thread. */
+import { type RailheadError, type RecordNumber, railheadError } from '#base';
+import type { Region } from '#memory';
+import { type Codec, causeOf, deserializeWith, Encoded, FORM_PORT, formAt, getResult, portOwner } from '#payload';
+import { Later } from './later.ts';
+import type { HostPorts } from './ports.ts';
+
+export class Results {
+  readonly #region: Region;
+  readonly #ports: HostPorts;
+  readonly #codec: Codec | undefined;
+  readonly #later: Later;
+
+  /** `onDecoded`: the user's codec has read some, at the end of a tick. */
+  constructor(region: Region, ports: HostPorts, codec: Codec | undefined, onDecoded: () => void) {
+    this.#region = region;
+    this.#ports = ports;
+    this.#codec = codec;
+    this.#later = new Later(onDecoded);
+  }
+
+  /** An error comes in wire form, and what the user's codec must still read as `Encoded`. @throws RailheadError `E_RESULT_CLONE` */
+  read(record: RecordNumber, at: number): unknown {
+    const region = this.#region;
+    try {
+      return formAt(region, at) === FORM_PORT ? this.#ports.result(record, portOwner(region, at)) : getResult(region, at);
+    } catch (thrown) {
+      throw notRead(thrown); // no memory for the value in this thread, for one
+    }
+  }
+
+  isEncoded(value: unknown): value is Encoded {
+    return this.#codec !== undefined && value instanceof Encoded;
+  }
+
+  /** The user's own code runs: we may be inside a verb, so it waits for the end of the tick. */
+  decodeLater(encoded: Encoded, done: (failed: boolean, value: unknown) => void): void {
+    this.#later.add(() => {
+      let value: unknown;
+      try {
+        value = deserializeWith(this.#codec as Codec, encoded);
+      } catch (thrown) {
+        return done(true, notRead(thrown));
+      }
+      done(false, value);
+    });
+  }
+}
+
+function notRead(thrown: unknown): RailheadError {
+  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  return railheadError('E_RESULT_CLONE', `The task ran, but its result could not be read: ${why}`, { cause: causeOf(thrown) });
+}

@@ -1,0 +1,2 @@
+/** The entry `railhead/worker`: what handlers import. Any thread. */
+export { move } from '#payload';
