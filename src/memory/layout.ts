@@ -16,7 +16,7 @@ const at = (n: number): WordIndex => n as WordIndex;
 export const LINE = 32;
 
 export const MAGIC = 0x7261696c; // "rail"
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 
 // ---- region header
 export const REGION_MAGIC: WordIndex = at(0);
@@ -74,10 +74,8 @@ export const DEFINITION_LENGTH = 2;
 export const DEFINITION_FAILURES = 3;
 /** Ticks until which jobs of a handler that cannot be loaded are refused without another try. */
 export const DEFINITION_OPEN_UNTIL = 4;
-/** The failure that opened the back-off: byte offset, length and form of what `toWire` made of it. */
+/** The failure that opened the back-off: byte offset of form, length and bytes of what `toWire` made of it; 0 while there is none. */
 export const DEFINITION_ERROR = 5;
-export const DEFINITION_ERROR_LENGTH = 6;
-export const DEFINITION_ERROR_FORM = 7;
 
 // ---- slots
 /** The host's slot: it made the region. Workers count from 1. */
@@ -234,7 +232,7 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('definition', 'DEFINITION_LENGTH', DEFINITION_LENGTH, 1, 'count', 'host', 'workers', 'Bytes of text.'),
   row('definition', 'DEFINITION_FAILURES', DEFINITION_FAILURES, 1, 'count', 'workers', 'workers', 'Load failures in a row.'),
   row('definition', 'DEFINITION_OPEN_UNTIL', DEFINITION_OPEN_UNTIL, 1, 'ticks', 'workers', 'workers', 'End of the back-off.'),
-  row('definition', 'DEFINITION_ERROR', DEFINITION_ERROR, 3, 'offset', 'workers', 'workers', 'The failure that opened the back-off.'),
+  row('definition', 'DEFINITION_ERROR', DEFINITION_ERROR, 1, 'offset', 'workers', 'workers', 'The failure that opened the back-off.'),
   row('block', 'BLOCK_CLASS', BLOCK_CLASS, 1, 'packed', 'owner, once', 'all', 'Size class and owner.'),
   row('block', 'BLOCK_NEXT', BLOCK_NEXT, 1, 'link', 'whoever frees it', 'owner', 'Free list link.'),
 ];

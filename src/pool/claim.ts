@@ -24,6 +24,7 @@ import {
   nextBit,
   NONE,
   type Region,
+  restored,
   SLOT_ANNOUNCED,
   SLOT_BATCH,
   SLOT_ENTRIES,
@@ -141,10 +142,15 @@ export function giveBack(c: Claimer): boolean {
   const { region } = c;
   const front = slotAt(c.slot) + SLOT_FRONT;
   if (peek(region.m, front + LANE_LAST) === NONE && !openLane(region, front, FRONT_CAPACITY, c.firstSequence)) return false;
+  const batch = slotAt(c.slot) + SLOT_BATCH;
+  const before = load(region.m, batch);
   const entries: Entry[] = [];
   takeBatch(region.m, c.slot, entries);
   if (entries.length === 0) return true;
-  if (!publishRun(region, front, entries)) return false;
+  if (!publishRun(region, front, entries)) {
+    store(region.m, batch, restored(load(region.m, batch), before)); // I2: it is empty, so nobody else writes here now
+    return false;
+  }
   markFront(region.m, c.slot);
   return true;
 }

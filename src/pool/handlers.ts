@@ -5,7 +5,7 @@
  * The failure counts in shared memory; after `FAILURES_MAX` in a row jobs of that handler fail at once until its back-off ends.
  */
 import { store } from '#atomics';
-import { assert, fromWire, got, type RailheadError, railheadError, type Slot, toWire } from '#base';
+import { fromWire, got, type RailheadError, railheadError, type Slot, toWire } from '#base';
 import { DEFINITION_COUNT, type Region, SLOT_LOADING, slotAt } from '#memory';
 import { backingOff, type Definition, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition } from './definition.ts';
 
@@ -88,7 +88,7 @@ export class Handlers {
   async #import(id: number): Promise<Loaded | NotLoaded> {
     const { m } = this.#region;
     const definition = readDefinition(this.#region, id);
-    assert(definition?.kind === 'module', 'a job names a handler that is not defined');
+    if (definition?.kind !== 'module') return dropped(id); // no job names it: `warm` came upon a row that was just dropped
     const backOff = backingOff(this.#region, id);
     if (backOff !== undefined) {
       const message = `The module of handler ${definition.name} failed to load ${backOff.failures} times in a row and is not tried again yet`;
@@ -115,6 +115,8 @@ export class Handlers {
     return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: thrown }), why: 'spoiled', crashLoop: failures === FAILURES_MAX };
   }
 }
+
+const dropped = (id: number): NotLoaded => ({ id, error: railheadError('E_HANDLER_LOAD', 'The handler is not defined'), why: 'backing-off', crashLoop: false });
 
 /** CommonJS shows its `module.exports` as `default`; transpiled ESM in CommonJS puts the real default one level further down. */
 function pick(namespace: Record<string, unknown>, name: string): unknown {

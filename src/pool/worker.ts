@@ -52,6 +52,7 @@ export class WorkerLoop {
 
   /** What the loop waits for: nothing, or one of the reasons above, or a permit. */
   #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | 'permit' = 0;
+  #hasLeft = false;
   #turned = false;
   #sliceStart = 0;
   #sliceJobs = 0;
@@ -107,7 +108,8 @@ export class WorkerLoop {
 
   /** An async task has settled, in a microtask of any turn. */
   readonly #onSettled = (): void => {
-    if (this.#waitsFor === FULL || this.#waitsFor === LEAVE) this.#go();
+    if (this.#waitsFor === LEAVE) this.#leave();
+    else if (this.#waitsFor === FULL) this.#go();
     else if (this.#waitsFor === 'permit' && this.#runner.inFlight === 0) this.#windIdleClock();
   };
 
@@ -122,9 +124,7 @@ export class WorkerLoop {
         case TURN:
           return this.#turn();
         case LEAVE:
-          if (this.#runner.inFlight === 0) return this.#leave();
-          this.#waitsFor = LEAVE;
-          return;
+          return this.#leave();
         case NOTHING:
           if (this.#search.find()) continue;
           if (!this.#turned) {
@@ -156,7 +156,7 @@ export class WorkerLoop {
       if (entry === NO_ENTRY) {
         entry = claim(this.#claimer, this.#mostToClaim());
         if (entry === NO_ENTRY) return NOTHING;
-        if (this.#search.succeeded()) this.#passWakeOn();
+        if (this.#search.reliedOn()) this.#passWakeOn();
       }
       this.#runner.run(entry);
       if (this.#runner.inFlight > 0) this.#giveBackRest();
@@ -252,15 +252,23 @@ export class WorkerLoop {
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
   };
 
-  /** Leaves for good: it no longer counts as running, so it finds somebody for what is still there. */
+  /**
+   * Leaves for good, as soon as what is under way has settled. From the first call on it no longer counts as running, and finds
+   * somebody for what is still there.
+   */
   #leave(): void {
     this.#waitsFor = LEAVE;
     const { m } = this.#region;
+    if (this.#hasLeft) {
+      if (this.#runner.inFlight === 0) this.#exit();
+      return;
+    }
+    this.#hasLeft = true;
     enterLibrary(m, this.#at + SLOT_GUARD);
     giveBack(this.#claimer); // at the region's limit it stays announced: the host publishes it after our exit
     toLeaving(m, this.#settings.slot);
     this.#passWakeOn();
     leaveLibrary(m, this.#at + SLOT_GUARD);
-    this.#exit();
+    if (this.#runner.inFlight === 0) this.#exit();
   }
 }

@@ -124,16 +124,17 @@ export class Threads {
     if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return undefined;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;
     const { port1: port, port2 } = new MessageChannel();
+    toStarting(this.#region.m, slot); // before the thread exists: it may claim, and even leave, before our next line
     let worker: Worker;
     try {
       worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, port2));
     } catch (error) {
       port.close();
+      toVacant(this.#region.m, slot);
       setImmediate(() => this.#noteBootFailure(error)); // we may be inside a verb: nobody is told from here
       this.#pauseFor(0);
       return undefined;
     }
-    toStarting(this.#region.m, slot);
     const thread: Thread = { worker, port, workerId: this.#started, slot, ready: false, onWarm: new Set(), error: undefined, condemned: false, condemnedFor: 0 as Entry };
     this.#bySlot[slot] = thread;
     this.#live++;
