@@ -3,7 +3,7 @@
  *
  *   state of a record   generation (28) | state (4)             RECORD_STATE
  *   entry of a ring     record number (24) | generation (8)     ring slots, SLOT_ENTRIES, SLOT_RUN
- *   meta of a record    attempt (8) | submitter (12) | flags (4) | form (4)   RECORD_META
+ *   meta of a record    attempt (12) | submitter (12) | flags (4) | form (4)   RECORD_META
  *   batch of a worker   epoch (16) | next (8) | count (8)       SLOT_BATCH
  *   header of a block   owner (12) | size class (8)             BLOCK_CLASS
  *

@@ -136,10 +136,11 @@ function claimFrom(c: Claimer, lane: number, most: number): number {
 
 /**
  * @thread worker. Gives back the unstarted rest of its batch, ahead of newer jobs. The entries stay announced, so dying in the
- * midst of it loses none. False: the region is at its limit, and the batch is as it was, or only recovery can publish it.
+ * midst of it loses none. False: the region is at its limit, and the batch is as it was.
  */
 export function giveBack(c: Claimer): boolean {
   const { region } = c;
+  if (batchLeft(load(region.m, slotAt(c.slot) + SLOT_BATCH)) === 0) return true;
   const front = slotAt(c.slot) + SLOT_FRONT;
   if (peek(region.m, front + LANE_LAST) === NONE && !openLane(region, front, FRONT_CAPACITY, c.firstSequence)) return false;
   const batch = slotAt(c.slot) + SLOT_BATCH;

@@ -11,15 +11,14 @@ import {
   FAILED,
   HOST,
   LANE_BITS,
-  LANE_RING,
   NO_RECORD,
-  NONE,
   RECORD_HANDLER,
   RECORD_LENGTH,
   RECORD_META,
   RECORD_STATE,
   type Region,
   recordAt,
+  recordOf,
   SLOT_FRONT,
   SLOT_LANE,
   setBit,
@@ -47,6 +46,8 @@ export interface SubmitterListener {
 
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
 const RING_CAPACITY = 1024;
+/** Entries in its front lane's first ring: what a few dead workers had claimed. */
+const FRONT_CAPACITY = 256;
 
 export interface SubmitterOptions {
   readonly maxPayloadBytes: number;
@@ -79,6 +80,7 @@ export class Submitter {
     this.#records = new Records(region, options.rotation);
     this.#firstSequence = options.firstSequence ?? (0 as Sequence);
     openLane(region, this.#slot + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, this.#firstSequence);
+    openLane(region, this.#slot + SLOT_FRONT, FRONT_CAPACITY, this.#firstSequence); // now: it is needed when memory may have run out
     setBit(region.m, LANE_BITS, HOST);
   }
 
@@ -136,10 +138,13 @@ export class Submitter {
   /** Publishes ahead of everything in the lane: what a dead worker had claimed and not started. */
   publishAhead(entries: readonly Entry[]): void {
     if (entries.length === 0) return;
-    const front = this.#slot + SLOT_FRONT;
-    if (load(this.#region.m, front + LANE_RING) === NONE) openLane(this.#region, front, RING_CAPACITY, this.#firstSequence);
-    if (!publishRun(this.#region, front, entries)) throw noRecord(); // 64 MiB of rings are in use: the host cannot go on
-    markFront(this.#region.m, HOST);
+    if (publishRun(this.#region, this.#slot + SLOT_FRONT, entries)) markFront(this.#region.m, HOST);
+    else for (const entry of entries) this.#failUnpublished(entry); // the region is at its limit: better told than lost
+  }
+
+  #failUnpublished(entry: Entry): void {
+    this.neverStarted++;
+    this.fail(recordOf(entry), railheadError('E_QUEUE_FULL', 'The task could not be queued again: no shared memory is left'));
   }
 
   /** Undoes `prepare` for a job that was never published. */

@@ -4,11 +4,13 @@ import type { RecordNumber, Slot } from '#base';
 import {
   allocate,
   attachRegion,
+  attemptOf,
   createRegion,
   FAILED,
   INLINE_BYTES,
   NONE,
   RECORD_BLOCK,
+  RECORD_LENGTH,
   RECORD_META,
   RECORD_WORDS,
   REGION_MAX,
@@ -18,6 +20,7 @@ import {
   submitterOf,
   takeSlab,
   WANTS_RESULT,
+  withAttempt,
 } from '#memory';
 import {
   allocateBlock,
@@ -68,10 +71,10 @@ beforeEach(() => {
   at = recordAt(region, 9 as RecordNumber);
 });
 
-const put = (value: unknown, flags = 0): boolean => {
+const put = (value: unknown, flags = 0, keep = false): boolean => {
   const scratch = new Scratch();
   encode(value, scratch);
-  return putArgument(region, SUBMITTER, at, scratch, flags);
+  return putArgument(region, SUBMITTER, at, scratch, flags, keep);
 };
 const answer = (value: unknown, flags = 0): void => {
   const scratch = new Scratch();
@@ -138,6 +141,39 @@ describe('an argument and then a result', () => {
       expect([submitterOf(meta()), meta() & WANTS_RESULT, meta() & FAILED]).toEqual([SUBMITTER, 0, FAILED]);
       same(getResult(region, at), value);
     }
+  });
+});
+
+describe('an argument that is kept for another run', () => {
+  /** What the submitter remembers of it, since the result takes its place in the record. */
+  const remember = (): { meta: number; length: number } => ({ meta: meta(), length: region.m[at + RECORD_LENGTH] as number });
+
+  it('outlives a result that was written and never handed over, whatever the form of either', () => {
+    for (const argument of VALUES) {
+      expect(put(argument, WANTS_RESULT, true)).toBe(true);
+      const kept = remember();
+      for (const [attempt, result] of [1, 'x'.repeat(INLINE_BYTES), bytes(5_000), undefined].entries()) {
+        same(getArgument(there, at), argument);
+        answer(result); // and the thread dies here
+        region.m[at + RECORD_META] = withAttempt(kept.meta, attempt + 1);
+        region.m[at + RECORD_LENGTH] = kept.length;
+        expect([attemptOf(meta()), submitterOf(meta()), meta() & WANTS_RESULT]).toEqual([attempt + 1, SUBMITTER, WANTS_RESULT]);
+      }
+      same(getArgument(there, at), argument);
+      freeBlocks(region, SUBMITTER, at, false);
+    }
+  });
+
+  it('takes a block however small it is, and gives it back with the job', () => {
+    const blocks = new Set<number>();
+    for (const value of [1.5, 'short', bytes(INLINE_BYTES)]) {
+      put(value, 0, true);
+      blocks.add(region.m[at + RECORD_BLOCK] as number);
+      answer('done');
+      same(getResult(region, at), 'done');
+      freeBlocks(region, SUBMITTER, at, true);
+    }
+    expect([blocks.size, blocks.has(0)]).toEqual([1, false]); // one and the same
   });
 });
 
