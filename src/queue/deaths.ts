@@ -35,7 +35,8 @@ export class Deaths {
     for (const record of remains.settled) this.#submitter.settle(record);
     for (const record of remains.abandoned) this.#submitter.fail(record, undefined);
     this.#submitter.publishAhead(remains.requeued);
-    const loading = thread.condemned ? 0 : wasLoading(this.#region.m, thread.slot);
+    const struck = thread.condemned || (thread.error === undefined && !exitedByItself(this.#region.m, thread.slot));
+    const loading = struck ? 0 : wasLoading(this.#region.m, thread.slot); // whoever terminates a thread does not blame its module
     const loadError = loading === 0 ? undefined : this.#endedOverLoading(thread, exitCode, loading);
     for (const record of remains.died) {
       if (loadError !== undefined && this.#submitter.handlerOf(record) === loading) this.#submitter.fail(record, loadError);
