@@ -74,16 +74,14 @@ export const DEFINITION_LENGTH = 2;
 export const DEFINITION_FAILURES = 3;
 /** Ticks until which jobs of a handler that cannot be loaded are refused without another try. */
 export const DEFINITION_OPEN_UNTIL = 4;
-/** The failure that opened the back-off: byte offset, length and form of what `toWire` made of it. */
+/** The failure that opened the back-off: byte offset of form, length and bytes of what `toWire` made of it; 0 while there is none. */
 export const DEFINITION_ERROR = 5;
-export const DEFINITION_ERROR_LENGTH = 6;
-export const DEFINITION_ERROR_FORM = 7;
 
 // ---- slots
 /** The host's slot: it made the region. Workers count from 1. */
 export const HOST: Slot = 0 as Slot;
 export const SLOTS: WordIndex = at(DEFINITIONS + DEFINITION_COUNT * DEFINITION_WORDS);
-export const SLOT_WORDS: number = 26 * LINE;
+export const SLOT_WORDS: number = 27 * LINE;
 /** VACANT, STARTING, LIVE, LEAVING: see `pool/life.ts`. */
 export const SLOT_LIFE = 0;
 /** 1 once the thread ends by its own will; 0 when it is struck from outside. */
@@ -117,7 +115,7 @@ export const SLOT_REMOTE: number = 23 * LINE;
 export const SLOT_ARENA: number = 24 * LINE;
 /** Submitter: results it has not read yet, in units of 64 bytes; and how often that fell to half of the most allowed, for those who wait. */
 export const SLOT_UNREAD: number = 25 * LINE;
-export const SLOT_FALL: number = 25 * LINE + 1;
+export const SLOT_FALL: number = 26 * LINE;
 
 // ---- arena, relative to SLOT_ARENA; all the owner's
 /** Free list per size class. */
@@ -206,7 +204,7 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('slot', 'SLOT_EXITED', SLOT_EXITED, 1, 'state', 'its worker, host', 'host after exit', 'Whether the thread ended by its own will.'),
   row('slot', 'SLOT_LOADING', SLOT_LOADING, 1, 'count', 'its worker, host', 'host after exit', 'Which module it imports.'),
   row('slot', 'SLOT_STARTED', SLOT_STARTED, 1, 'count', 'its worker', 'all', 'Jobs started.', true),
-  row('slot', 'SLOT_RUN', SLOT_RUN, RUN_MAX, 'link', 'its worker', 'host after exit', 'Entries being run.', true),
+  row('slot', 'SLOT_RUN', SLOT_RUN, RUN_MAX, 'link', 'its worker', 'host', 'Entries being run.', true),
   row('slot', 'SLOT_ANNOUNCED', SLOT_ANNOUNCED, 1, 'count', 'its worker', 'host after exit', 'Entries announced.', true),
   row('slot', 'SLOT_BATCH', SLOT_BATCH, 1, 'packed', 'all', 'all', 'Epoch, next and count of the batch.', true),
   row('slot', 'SLOT_ENTRIES', SLOT_ENTRIES, BATCH_MAX, 'link', 'its worker', 'all', 'Entries of the batch.', true),
@@ -246,9 +244,9 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('definition', 'DEFINITION_ID', DEFINITION_ID, 1, 'state', 'host', 'workers', 'Handler id, written last.'),
   row('definition', 'DEFINITION_TEXT', DEFINITION_TEXT, 1, 'offset', 'host', 'workers', 'Where the text is.'),
   row('definition', 'DEFINITION_LENGTH', DEFINITION_LENGTH, 1, 'count', 'host', 'workers', 'Bytes of text.'),
-  row('definition', 'DEFINITION_FAILURES', DEFINITION_FAILURES, 1, 'count', 'workers', 'workers', 'Load failures in a row.'),
-  row('definition', 'DEFINITION_OPEN_UNTIL', DEFINITION_OPEN_UNTIL, 1, 'ticks', 'workers', 'workers', 'End of the back-off.'),
-  row('definition', 'DEFINITION_ERROR', DEFINITION_ERROR, 3, 'offset', 'workers', 'workers', 'The failure that opened the back-off.'),
+  row('definition', 'DEFINITION_FAILURES', DEFINITION_FAILURES, 1, 'count', 'workers, host', 'workers, host', 'Load failures in a row.'),
+  row('definition', 'DEFINITION_OPEN_UNTIL', DEFINITION_OPEN_UNTIL, 1, 'ticks', 'workers, host', 'workers', 'End of the back-off.'),
+  row('definition', 'DEFINITION_ERROR', DEFINITION_ERROR, 1, 'offset', 'workers, host', 'workers', 'The failure that opened the back-off.'),
   row('block', 'BLOCK_CLASS', BLOCK_CLASS, 1, 'packed', 'owner, once', 'all', 'Size class and owner.'),
   row('block', 'BLOCK_NEXT', BLOCK_NEXT, 1, 'link', 'whoever frees it', 'owner', 'Free list link.'),
 ];

@@ -3,7 +3,7 @@
  *
  *   state of a record   generation (28) | state (4)             RECORD_STATE
  *   entry of a ring     record number (24) | generation (8)     ring slots, SLOT_ENTRIES, SLOT_RUN
- *   meta of a record    attempt (8) | submitter (12) | flags (4) | form (4)   RECORD_META
+ *   meta of a record    attempt (12) | submitter (12) | flags (4) | form (4)   RECORD_META
  *   batch of a worker   epoch (16) | next (8) | count (8)       SLOT_BATCH
  *   header of a block   owner (12) | size class (8)             BLOCK_CLASS
  *
@@ -61,6 +61,8 @@ export const batchNext = (word: number): number => (word >>> NEXT_SHIFT) & COUNT
 export const batchLeft = (word: number): number => batchCount(word) - batchNext(word);
 /** A new batch of `count`: the epoch moves, so a rescue that looked at the old one fails. */
 export const newBatch = (word: number, count: number): number => (((word >>> EPOCH_SHIFT) + 1) << EPOCH_SHIFT) | count | 0;
+/** The rest of an older batch under a new epoch: its entries still lie where they were. */
+export const restored = (word: number, before: number): number => newBatch(word, before & ((1 << EPOCH_SHIFT) - 1));
 export const advanced = (word: number): number => (word + ONE_NEXT) | 0;
 
 /** ## Header of an arena block: owner (12+) | size class (8) */

@@ -24,6 +24,7 @@ import {
   nextBit,
   NONE,
   type Region,
+  restored,
   SLOT_ANNOUNCED,
   SLOT_BATCH,
   SLOT_ENTRIES,
@@ -143,16 +144,22 @@ function claimFrom(c: Claimer, lane: number, most: number): number {
 
 /**
  * @thread worker. Gives back the unstarted rest of its batch, ahead of newer jobs. The entries stay announced, so dying in the
- * midst of it loses none. False: the region is at its limit, and the batch is as it was, or only recovery can publish it.
+ * midst of it loses none. False: the region is at its limit, and the batch is as it was.
  */
 export function giveBack(c: Claimer): boolean {
   const { region } = c;
+  if (batchLeft(load(region.m, slotAt(c.slot) + SLOT_BATCH)) === 0) return true;
   const front = slotAt(c.slot) + SLOT_FRONT;
   if (peek(region.m, front + LANE_LAST) === NONE && !openLane(region, front, FRONT_CAPACITY, c.firstSequence)) return false;
+  const batch = slotAt(c.slot) + SLOT_BATCH;
+  const before = load(region.m, batch);
   const entries: Entry[] = [];
   takeBatch(region.m, c.slot, entries);
   if (entries.length === 0) return true;
-  if (!publishRun(region, front, entries)) return false;
+  if (!publishRun(region, front, entries)) {
+    store(region.m, batch, restored(load(region.m, batch), before)); // I2: it is empty, so nobody else writes here now
+    return false;
+  }
   markFront(region.m, c.slot);
   return true;
 }

@@ -2,13 +2,11 @@
  * Definitions: what a handler id stands for, as text in the region, so that a worker finds a new one while the host is blocked.
  * Written by the host, once each; read by workers. Task values never hold any of it.
  */
-import { add, cas, load, store } from '#atomics';
+import { cas, load, peek, poke, store } from '#atomics';
 import { type ErrorWire, type Slot, ticks } from '#base';
 import {
   DEFINITION_COUNT,
   DEFINITION_ERROR,
-  DEFINITION_ERROR_FORM,
-  DEFINITION_ERROR_LENGTH,
   DEFINITION_FAILURES,
   DEFINITION_ID,
   DEFINITION_LENGTH,
@@ -28,6 +26,8 @@ export type Definition =
 
 /** Failures in a row after which a module is not tried again for a while. More: more threads are spent on a broken one. */
 export const FAILURES_MAX = 5;
+/** Form and length of a kept failure, before its bytes. */
+const FAILURE_HEADER_BYTES = 8;
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 30_000;
 
@@ -40,15 +40,28 @@ export function writeDefinition(m: Int32Array, id: number, text: number, length:
   store(m, row + DEFINITION_TEXT, text);
   store(m, row + DEFINITION_LENGTH, length);
   store(m, row + DEFINITION_FAILURES, 0);
-  store(m, row + DEFINITION_ERROR_LENGTH, 0);
+  store(m, row + DEFINITION_ERROR, 0);
   store(m, row + DEFINITION_ID, id); // edge definition-1: write -> read
 }
 
-/** @thread worker. The definition of a handler that an unsettled job names; undefined when the row is somebody else's by now. */
+/** @thread host, before it frees the text: no unsettled job names the handler, but `warm` makes workers read every row. */
+export function dropDefinition(m: Int32Array, id: number): void {
+  store(m, rowOf(id) + DEFINITION_ID, 0);
+}
+
+/**
+ * @thread worker. The definition of a handler; undefined when the row is somebody else's by now. Unless an unsettled job names it
+ * the row and the text may change while they are read, so the id is looked at again before each use.
+ */
 export function readDefinition(region: Region, id: number): Definition | undefined {
+  const { m } = region;
   const row = rowOf(id);
-  if (load(region.m, row + DEFINITION_ID) !== id) return undefined; // edge definition-1: reading side
-  const text = readText(region, load(region.m, row + DEFINITION_TEXT), load(region.m, row + DEFINITION_LENGTH));
+  if (load(m, row + DEFINITION_ID) !== id) return undefined; // edge definition-1: reading side
+  const offset = load(m, row + DEFINITION_TEXT);
+  const length = load(m, row + DEFINITION_LENGTH);
+  if (load(m, row + DEFINITION_ID) !== id) return undefined; // offset and length belong together
+  const text = readText(region, offset, length);
+  if (cas(m, row + DEFINITION_ID, id, id) !== id) return undefined; // an exchange: no plain read moves behind it
   return JSON.parse(text) as Definition;
 }
 
@@ -68,8 +81,13 @@ export function knownDefinitions(m: Int32Array): number[] {
  */
 export function noteFailure(region: Region, slot: Slot, id: number, cause: ErrorWire): number {
   const { m } = region;
-  if (load(m, rowOf(id) + DEFINITION_FAILURES) >= FAILURES_MAX - 1) keepFailure(region, slot, id, cause);
-  const failures = add(m, rowOf(id) + DEFINITION_FAILURES, 1) + 1;
+  let failures = 0;
+  for (let before = load(m, rowOf(id) + DEFINITION_FAILURES); failures === 0; ) {
+    if (before >= FAILURES_MAX - 1) keepFailure(region, slot, id, cause); // anew for each try: another may have counted meanwhile
+    const seen = cas(m, rowOf(id) + DEFINITION_FAILURES, before, before + 1);
+    if (seen === before) failures = before + 1;
+    before = seen;
+  }
   if (failures >= FAILURES_MAX) store(m, rowOf(id) + DEFINITION_OPEN_UNTIL, (ticks() + backoffMs(failures)) | 0);
   return failures;
 }
@@ -78,21 +96,21 @@ const backoffMs = (failures: number): number => Math.min(LONGEST_BACKOFF_MS, FIR
 
 /** @thread worker that loaded it. */
 export function noteSuccess(m: Int32Array, id: number): void {
-  store(m, rowOf(id) + DEFINITION_ERROR_LENGTH, 0);
+  store(m, rowOf(id) + DEFINITION_ERROR, 0);
   store(m, rowOf(id) + DEFINITION_FAILURES, 0);
 }
 
 /** Jobs refused during the back-off can say the cause. One block for each run of failures, never freed: a reader may hold it. */
 function keepFailure(region: Region, slot: Slot, id: number, cause: ErrorWire): void {
-  if (load(region.m, rowOf(id) + DEFINITION_ERROR_LENGTH) !== 0) return; // the first one that led here says enough
+  if (load(region.m, rowOf(id) + DEFINITION_ERROR) !== 0) return; // the first one that led here says enough
   const scratch = new Scratch();
-  encode(cause, scratch);
-  const block = allocateBlock(region, slot, scratch.length);
+  encode([cause], scratch); // in a list: one form for all, numbers too
+  const block = allocateBlock(region, slot, FAILURE_HEADER_BYTES + scratch.length);
   if (block === 0) return; // no room: the jobs are refused without the cause
-  region.bytes.set(scratch.source.subarray(0, scratch.length), block);
-  store(region.m, rowOf(id) + DEFINITION_ERROR, block);
-  store(region.m, rowOf(id) + DEFINITION_ERROR_FORM, scratch.form);
-  store(region.m, rowOf(id) + DEFINITION_ERROR_LENGTH, scratch.length);
+  poke(region.m, block >> 2, scratch.form);
+  poke(region.m, (block >> 2) + 1, scratch.length);
+  region.bytes.set(scratch.source.subarray(0, scratch.length), block + FAILURE_HEADER_BYTES);
+  store(region.m, rowOf(id) + DEFINITION_ERROR, block); // edge definition-2: one word, so that nobody sees half of it
 }
 
 /**
@@ -107,9 +125,11 @@ export function backingOff(region: Region, id: number): { readonly failures: num
   const now = ticks();
   if (((now - until) | 0) >= 0 && cas(region.m, row + DEFINITION_OPEN_UNTIL, until, (now + backoffMs(failures)) | 0) === until)
     return undefined;
-  const length = load(region.m, row + DEFINITION_ERROR_LENGTH);
-  if (length === 0) return { failures, cause: undefined };
-  const block = load(region.m, row + DEFINITION_ERROR);
-  reach(region, (block + length + 3) >>> 2);
-  return { failures, cause: decode(load(region.m, row + DEFINITION_ERROR_FORM) as Form, region.bytes, block, length) as ErrorWire };
+  const block = load(region.m, row + DEFINITION_ERROR); // edge definition-2: reading side
+  if (block === 0) return { failures, cause: undefined };
+  const m = reach(region, (block + FAILURE_HEADER_BYTES) >> 2);
+  const form = peek(m, block >> 2) as Form;
+  const length = peek(m, (block >> 2) + 1);
+  reach(region, (block + FAILURE_HEADER_BYTES + length + 3) >>> 2);
+  return { failures, cause: (decode(form, region.bytes, block + FAILURE_HEADER_BYTES, length) as [ErrorWire])[0] };
 }

@@ -1,13 +1,16 @@
 /**
  * A worker's handlers: each definition compiled or imported once per thread. Worker thread.
  *
+ * Called while the guard is OPEN; what it changes in shared memory it changes in LIBRARY.
+ *
  * A module that throws on load leaves this thread's module cache broken for it, so the thread is to be replaced: `spoiled`.
  * The failure counts in shared memory; after `FAILURES_MAX` in a row jobs of that handler fail at once until its back-off ends.
  */
 import { store } from '#atomics';
-import { assert, fromWire, got, type RailheadError, railheadError, type Slot, toWire } from '#base';
-import { DEFINITION_COUNT, type Region, SLOT_LOADING, slotAt } from '#memory';
+import { fromWire, got, type RailheadError, railheadError, type Slot, toWire } from '#base';
+import { DEFINITION_COUNT, type Region, SLOT_GUARD, SLOT_LOADING, slotAt } from '#memory';
 import { backingOff, type Definition, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition } from './definition.ts';
+import { enterLibrary, leaveLibrary } from './guard.ts';
 
 export type HandlerFunction = (value: unknown, task: unknown) => unknown;
 
@@ -88,8 +91,11 @@ export class Handlers {
   async #import(id: number): Promise<Loaded | NotLoaded> {
     const { m } = this.#region;
     const definition = readDefinition(this.#region, id);
-    assert(definition?.kind === 'module', 'a job names a handler that is not defined');
+    if (definition?.kind !== 'module') return dropped(id); // no job names it: `warm` came upon a row that was just dropped
+    const guard = slotAt(this.#slot) + SLOT_GUARD;
+    enterLibrary(m, guard);
     const backOff = backingOff(this.#region, id);
+    leaveLibrary(m, guard);
     if (backOff !== undefined) {
       const message = `The module of handler ${definition.name} failed to load ${backOff.failures} times in a row and is not tried again yet`;
       return {
@@ -108,7 +114,9 @@ export class Handlers {
     } finally {
       store(m, slotAt(this.#slot) + SLOT_LOADING, 0);
     }
+    enterLibrary(m, guard);
     noteSuccess(m, id);
+    leaveLibrary(m, guard);
     const run = pick(namespace, definition.exportName);
     if (typeof run === 'function')
       return { id, name: definition.name, run: run as HandlerFunction, source: '', wantsTask: canSeeTask(run) };
@@ -116,11 +124,22 @@ export class Handlers {
   }
 
   #failed(id: number, definition: Definition & { kind: 'module' }, thrown: unknown): NotLoaded {
-    const failures = noteFailure(this.#region, this.#slot, id, toWire(thrown));
+    const wire = toWire(thrown);
+    const guard = slotAt(this.#slot) + SLOT_GUARD;
+    enterLibrary(this.#region.m, guard);
+    const failures = noteFailure(this.#region, this.#slot, id, wire);
+    leaveLibrary(this.#region.m, guard);
     const message = `The module of handler ${definition.name} could not be loaded from ${definition.url}: ${messageOf(thrown)}`;
     return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: thrown }), why: 'spoiled', crashLoop: failures === FAILURES_MAX };
   }
 }
+
+const dropped = (id: number): NotLoaded => ({
+  id,
+  error: railheadError('E_HANDLER_LOAD', 'The handler is not defined'),
+  why: 'backing-off',
+  crashLoop: false,
+});
 
 /** CommonJS shows its `module.exports` as `default`; transpiled ESM in CommonJS puts the real default one level further down. */
 function pick(namespace: Record<string, unknown>, name: string): unknown {

@@ -10,13 +10,15 @@
  * No wake-up is lost (edge park-1): a worker publishes that it is idle and then looks at every source again; a submitter
  * publishes the job and then looks who is idle. All operations are sequentially consistent, so one of them sees the other.
  */
-import { add, cas, glance, load, notify, store } from '#atomics';
+import { add, cas, load, notify, store } from '#atomics';
 import type { Slot } from '#base';
 import {
   bitmapWords,
   clearBit,
+  hasBit,
   IDLE_BITS,
   LIVE_BITS,
+  nextBit,
   popCount,
   REGION_SEARCHER,
   REGION_TARGET,
@@ -65,8 +67,18 @@ export function unparkHottest(m: Int32Array): boolean {
   }
 }
 
-/** A permit to a worker that is not parked ends its next wait early, which is harmless. */
-export function givePermit(m: Int32Array, slot: Slot): void {
+/**
+ * @thread host, after the `exit` of a thread, which may have taken a wake-up and died before it gave the permit: then a worker
+ * sleeps that nobody sees. Whoever is live and not idle gets one; where it was not needed it ends a wait early, which is harmless.
+ */
+export function renewPermits(m: Int32Array): void {
+  const words = bitmapWords(slotCount(m));
+  for (let slot = nextBit(m, LIVE_BITS, words, 0); slot !== -1; slot = nextBit(m, LIVE_BITS, words, slot + 1)) {
+    if (!hasBit(m, IDLE_BITS, slot)) givePermit(m, slot);
+  }
+}
+
+function givePermit(m: Int32Array, slot: Slot): void {
   const permit = slotAt(slot) + SLOT_PERMIT;
   store(m, permit, 1); // edge park-2: the permit before the notify
   notify(m, permit, 1);
@@ -104,7 +116,7 @@ export function wakeFor(m: Int32Array): typeof ENOUGH | typeof WOKE_ONE | typeof
 
 /** @thread worker that found nothing. True: it is the one that spins. */
 export function startSearch(m: Int32Array, slot: Slot): boolean {
-  return glance(m, REGION_SEARCHER) === 0 && cas(m, REGION_SEARCHER, 0, slot) === 0;
+  return load(m, REGION_SEARCHER) === 0 && cas(m, REGION_SEARCHER, 0, slot) === 0;
 }
 
 /**

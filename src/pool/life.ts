@@ -1,7 +1,7 @@
 /**
  * The life of a slot's thread. The host starts threads and sees them exit; the thread itself says that it is ready or leaves.
  *
- *   EMPTY -host-> STARTING -thread-> LIVE -thread-> LEAVING -host, on exit-> EMPTY
+ *   VACANT -host-> STARTING -thread-> LIVE -thread-> LEAVING -host, on exit-> VACANT
  *                    └───────────────── exit (crash) ───────────────────────┘
  */
 import { load, store } from '#atomics';

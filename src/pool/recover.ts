@@ -10,16 +10,8 @@ import type { Entry, RecordNumber, Slot } from '#base';
 import {
   BATCH_MAX,
   clearBit,
-  hasBit,
   IDLE_BITS,
-  LANE_LAST,
-  LANE_RING,
-  LIVE_BITS,
-  NONE,
   newBatch,
-  RING_ENTRIES,
-  RING_NEXT,
-  reach,
   type Region,
   REGION_SEARCHER,
   RUN_MAX,
@@ -34,9 +26,9 @@ import {
   slotAt,
   slotCount,
 } from '#memory';
-import { ABANDONED, hasEntries, isIn, SETTLED, STARTED, toRequeued } from '#ring';
+import { ABANDONED, hasEntries, isIn, mendLane, SETTLED, STARTED, toRequeued } from '#ring';
 import { OPEN } from './guard.ts';
-import { givePermit } from './idle.ts';
+import { renewPermits } from './idle.ts';
 import { markFront } from './sources.ts';
 
 export interface Remains {
@@ -56,11 +48,6 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
   clearBit(m, IDLE_BITS, slot);
   cas(m, REGION_SEARCHER, slot, 0);
   store(m, at + SLOT_GUARD, OPEN);
-  mendFrontLane(region, at + SLOT_FRONT);
-  for (const other of allSlots(m)) {
-    if (hasEntries(region, slotAt(other) + SLOT_FRONT)) markFront(m, other); // it may have died between unmarking one and looking again
-    if (hasBit(m, LIVE_BITS, other) && !hasBit(m, IDLE_BITS, other)) givePermit(m, other); // or between choosing a worker and waking it
-  }
   const remains: Remains = { died: [], abandoned: [], settled: [], requeued: [] };
   for (let k = 0; k < RUN_MAX; k++) {
     const entry = peek(m, at + SLOT_RUN + k) as Entry; // plain: carried by edge exit-1
@@ -76,18 +63,17 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
   for (let k = 0; k < announced; k++) requeue(region, peek(m, at + SLOT_ENTRIES + k) as Entry, remains);
   store(m, at + SLOT_ANNOUNCED, 0);
   store(m, at + SLOT_BATCH, newBatch(load(m, at + SLOT_BATCH), 0));
+  mendLane(region, at + SLOT_FRONT);
+  renewPermits(m);
+  remarkFronts(region);
   return remains;
 }
 
-/** The thread may have died between making a ring the last one and linking it: the last one that can be reached is the last. */
-function mendFrontLane(region: Region, lane: number): void {
-  let last = load(region.m, lane + LANE_RING);
-  for (let next = last; next !== NONE; next = load(reach(region, next + RING_ENTRIES), next + RING_NEXT)) last = next;
-  store(region.m, lane + LANE_LAST, last);
-}
-
-function* allSlots(m: Int32Array): Generator<Slot> {
-  for (let slot = 0; slot < slotCount(m); slot++) yield slot as Slot;
+/** The dead one may have cleared the bit of a front lane and not looked again: what lies there would be forgotten. */
+function remarkFronts(region: Region): void {
+  for (let slot = 0; slot < slotCount(region.m); slot++) {
+    if (hasEntries(region, slotAt(slot as Slot) + SLOT_FRONT)) markFront(region.m, slot as Slot);
+  }
 }
 
 /** An announced entry may be void, or run elsewhere by now: then it is left alone. */

@@ -112,7 +112,8 @@ export class Runner {
   /** The import is part of the run: it can be aborted and timed out like the handler itself. */
   #load(handlerId: number, entry: Entry, at: number, place: number): void {
     this.inFlight++;
-    void this.#handlers.load(handlerId).then((handler) => {
+    const loading = Promise.resolve().then(() => this.#handlers.load(handlerId)); // in a microtask: it crosses the guard by itself
+    void loading.then((handler) => {
       enterLibrary(this.#region.m, this.#guard);
       this.inFlight--;
       if (!isLoaded(handler)) this.#refuse(handler, entry, at, place);

@@ -28,7 +28,7 @@ export class Search {
   readonly #settings: WorkerSettings;
   readonly #longestUs: number;
   #us: number;
-  #found = false;
+  #relied = false;
 
   constructor(region: Region, settings: WorkerSettings) {
     this.#region = region;
@@ -42,10 +42,11 @@ export class Search {
     const { m } = this.#region;
     if (this.#us < SHORTEST_US || runningWorkers(m) >= this.#settings.parallelism) return false;
     if (!startSearch(m, this.#settings.slot)) return false;
-    this.#found = this.#look();
+    this.#relied = true;
+    const found = this.#look();
     endSearch(m);
-    this.#us = this.#found ? this.#longestUs : this.#us / 2;
-    return this.#found;
+    this.#us = found ? this.#longestUs : this.#us / 2;
+    return found;
   }
 
   #look(): boolean {
@@ -56,11 +57,14 @@ export class Search {
     return false;
   }
 
-  /** True once for each search that found something. */
-  succeeded(): boolean {
-    const found = this.#found;
-    this.#found = false;
-    return found;
+  /**
+   * True once after searching, whatever the search found: until its very end publishers relied on us, so the job that comes next
+   * may not be the only one that nobody was woken for.
+   */
+  reliedOn(): boolean {
+    const relied = this.#relied;
+    this.#relied = false;
+    return relied;
   }
 
   /** The worker was woken after so long, of which the wake itself took a good part: searching may pay off again. */

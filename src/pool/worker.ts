@@ -60,6 +60,7 @@ export class WorkerLoop {
   #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | typeof CROWDED | 'permit' = 0;
   /** A wait for the fall of unread results is pending: there is never a second one. */
   #fallAwaited = false;
+  #hasLeft = false;
   #turned = false;
   readonly #slice = new Slice();
   #parkedAt = 0;
@@ -132,9 +133,7 @@ export class WorkerLoop {
         case TURN:
           return this.#turn();
         case LEAVE:
-          if (!this.#runner.busy) return this.#leave();
-          this.#waitsFor = LEAVE;
-          return;
+          return this.#leave();
         case CROWDED:
           if (this.#awaitFall()) return;
           continue;
@@ -173,14 +172,14 @@ export class WorkerLoop {
           continue;
         }
       }
-      if (this.#mustLeave()) return LEAVE;
+      if (this.#hasLeft || this.#mustLeave()) return LEAVE;
       if (this.#slice.isOver()) return TURN;
       if (isCrowded(region.m, HOST, this.#settings.unreadMost)) return CROWDED;
       let entry = takeNext(region.m, this.#at);
       if (entry === NO_ENTRY) {
         entry = claim(this.#claimer, this.#mostToClaim());
         if (entry === NO_ENTRY) return NOTHING;
-        if (this.#search.succeeded()) this.#passWakeOn();
+        if (this.#search.reliedOn()) this.#passWakeOn();
       }
       runner.run(entry);
       if (runner.busy) this.#giveBackRest();
@@ -281,15 +280,21 @@ export class WorkerLoop {
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
   };
 
-  /** Leaves for good: it no longer counts as running, so it finds somebody for what is still there. */
+  /**
+   * Leaves for good, as soon as what is under way has settled. From the first call on it no longer counts as running, and finds
+   * somebody for what is still there.
+   */
   #leave(): void {
     this.#waitsFor = LEAVE;
     const { m } = this.#region;
-    enterLibrary(m, this.#at + SLOT_GUARD);
-    giveBack(this.#claimer); // at the region's limit it stays announced: the host publishes it after our exit
-    toLeaving(m, this.#settings.slot);
-    this.#passWakeOn();
-    leaveLibrary(m, this.#at + SLOT_GUARD);
-    this.#links.exit();
+    if (!this.#hasLeft) {
+      this.#hasLeft = true;
+      enterLibrary(m, this.#at + SLOT_GUARD);
+      giveBack(this.#claimer); // at the region's limit it stays announced: the host publishes it after our exit
+      toLeaving(m, this.#settings.slot);
+      this.#passWakeOn();
+      leaveLibrary(m, this.#at + SLOT_GUARD);
+    }
+    if (!this.#runner.busy) this.#links.exit();
   }
 }

@@ -83,7 +83,7 @@ function notSent(defined: Defined, thrown: unknown, most: number): RailheadError
   return railheadError('E_ARGUMENT_CLONE', message, { cause: causeOf(thrown) });
 }
 
-export const noRecord = (): RailheadError =>
+const noRecord = (): RailheadError =>
   railheadError('E_QUEUE_FULL', 'The queue is full: 16,777,215 tasks are unsettled, the most there can be');
 const noMemory = (defined: Defined, length: number): RailheadError =>
   railheadError(

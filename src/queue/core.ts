@@ -57,7 +57,7 @@ export class Core {
     store(this.region.m, REGION_TARGET, this.#target);
     const reports = new Reports(emitter, options.onError);
     const tally = new Tally(options, reports, this);
-    this.#ports = new HostPorts(this.region, (slot) => this.threads.at(slot)?.channel);
+    this.#ports = new HostPorts(this.region, (slot) => this.threads.at(slot));
     const { maxPayloadBytes, maxResultBytes } = options;
     const values = { maxPayloadBytes, maxResultBytes, codec: loadCodec(options.codec), ports: this.#ports };
     const submitter = new Submitter(this.region, { ...internals, firstSequence, ...values }, this);

@@ -40,7 +40,8 @@ export class Deaths {
     const died = remains.died.filter((record) => !spared.includes(record));
     this.#submitter.publishAhead([...spared.map((record) => this.#submitter.again(record)), ...remains.requeued]);
     this.unreadUnsure ||= died.length + remains.abandoned.length > 0;
-    const loading = thread.condemned ? 0 : wasLoading(this.#region.m, thread.slot);
+    const struck = thread.condemned || (thread.error === undefined && !exitedByItself(this.#region.m, thread.slot));
+    const loading = struck ? 0 : wasLoading(this.#region.m, thread.slot); // whoever terminates a thread does not blame its module
     const loadError = loading === 0 ? undefined : this.#endedOverLoading(thread, exitCode, loading);
     for (const record of died) {
       if (loadError !== undefined && this.#submitter.roll.handlerOf(record) === loading) this.#submitter.fail(record, loadError);

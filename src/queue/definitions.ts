@@ -7,7 +7,7 @@
 import { railheadError } from '#base';
 import { DEFINITION_COUNT, HOST, type Region } from '#memory';
 import { allocateBlock, freeBlock } from '#payload';
-import { type Definition, writeDefinition } from '#pool';
+import { type Definition, dropDefinition, writeDefinition } from '#pool';
 import { definitionOf } from './handler.ts';
 
 /** A handler as the host knows it. */
@@ -86,6 +86,7 @@ export class Definitions {
       defined.dropped = true;
       this.#byText.delete(defined.text);
       this.#rows[defined.id % DEFINITION_COUNT] = undefined;
+      dropDefinition(this.#region.m, defined.id); // before the block: a worker that warms up reads every row that has an id
       freeBlock(this.#region, HOST, defined.block);
     }
   }

@@ -35,6 +35,8 @@ export class Endings {
   readonly #signals = new Signals((job, reason) => this.#abort(job, reason));
   readonly #deadlines = new Deadlines((job) => this.#due(job));
   readonly #runTimes: RunTimes;
+  /** How to forget what will be done about jobs that were given up, unless they return by then. */
+  readonly #graces = new Map<Job, () => void>();
   /** Tasks that were ended by a signal. */
   aborted = 0;
 
@@ -74,6 +76,10 @@ export class Endings {
   release(job: Job | undefined): void {
     this.#forget(job);
     if (this.#limitOf(job) > 0) this.#runTimes.remove();
+    if (job?.abandoned) {
+      this.#graces.get(job)?.();
+      this.#graces.delete(job);
+    }
   }
 
   /** The end of the queue is near: fires `task.signal` of all that runs, so that it may finish in good order. */
@@ -85,6 +91,8 @@ export class Endings {
   }
 
   close(): void {
+    for (const forget of this.#graces.values()) forget();
+    this.#graces.clear();
     this.#runTimes.close();
   }
 
@@ -132,7 +140,12 @@ export class Endings {
       if (placeOf(m, thread.slot, entry) === -1) continue;
       thread.channel.send({ type: 'abort', entry, reason: toWire(reason) });
       this.#giveBackBatch(thread.slot);
-      if (this.#submitter.hasBegun(record)) waitLong(this.#options.graceMs, () => this.#endThread(thread, entry));
+      const job = this.#submitter.roll.jobOf(record);
+      if (job === undefined || !this.#submitter.hasBegun(record)) return; // without its value it never will
+      this.#graces.set(
+        job,
+        waitLong(this.#options.graceMs, () => this.#endThread(thread, entry)),
+      );
       return;
     } // not found: it has just settled, and its record is on the way back
   }

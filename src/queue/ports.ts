@@ -10,22 +10,21 @@
 import type { MessagePort } from 'node:worker_threads';
 import { load } from '#atomics';
 import { type Entry, type RecordNumber, type Slot, ticks } from '#base';
-import { hasBit, isCurrent, LIVE_BITS, RECORD_STATE, type Region, recordAt, recordOf, stateOf } from '#memory';
+import { isCurrent, RECORD_STATE, type Region, recordAt, recordOf, stateOf } from '#memory';
 import { readPort } from '#payload';
 import { LATE_MS, type Receivers, type ToHost } from '#pool';
 import { FREE, isIn, STARTED } from '#ring';
-import type { HostChannel } from './channel.ts';
+import type { Thread } from './threads.ts';
 
 export class HostPorts {
   readonly #region: Region;
-  /** The channel to the thread in a slot. */
-  readonly #channelOf: (slot: Slot) => HostChannel | undefined;
+  readonly #threadIn: (slot: Slot) => Thread | undefined;
   readonly #arguments = new Map<RecordNumber, MessagePort>();
   readonly #results = new Map<RecordNumber, MessagePort>();
 
-  constructor(region: Region, channelOf: (slot: Slot) => HostChannel | undefined) {
+  constructor(region: Region, threadIn: (slot: Slot) => Thread | undefined) {
     this.#region = region;
-    this.#channelOf = channelOf;
+    this.#threadIn = threadIn;
   }
 
   /** What the thread in `slot` says of values. */
@@ -50,8 +49,9 @@ export class HostPorts {
   }
 
   #give(slot: Slot, entry: Entry, since: number): void {
-    const channel = this.#channelOf(slot);
-    if (channel === undefined || !hasBit(this.#region.m, LIVE_BITS, slot)) return; // it has ended, or is being ended
+    const thread = this.#threadIn(slot);
+    if (thread === undefined || thread.ended || thread.condemned) return; // its job is somebody else's
+    const { channel } = thread;
     if (((ticks() - since) | 0) > LATE_MS) return channel.send({ type: 'late', entry });
     const isRunning = isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, STARTED); // and not given up
     const port = isRunning ? this.#arguments.get(recordOf(entry)) : undefined;
@@ -69,7 +69,7 @@ export class HostPorts {
   result(record: RecordNumber, slot: Slot): unknown {
     let port = this.#results.get(record);
     if (port === undefined) {
-      this.#channelOf(slot)?.pump();
+      this.#threadIn(slot)?.channel.pump();
       port = this.#results.get(record);
       if (port === undefined) throw new Error('The worker of the result is gone');
     }

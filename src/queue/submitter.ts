@@ -4,22 +4,21 @@
  * It alone takes and frees records, moves the lane's tail and empties the completion stack.
  */
 import { load, peek, poke } from '#atomics';
-import { type Entry, type ErrorWire, fromWire, type RecordNumber, type Sequence, type Transferable } from '#base';
+import { type Entry, type ErrorWire, fromWire, type RecordNumber, railheadError, type Sequence, type Transferable } from '#base';
 import {
   CRASH_LOOP,
   entryFor,
   FAILED,
   HOST,
   LANE_BITS,
-  LANE_RING,
   NO_RECORD,
-  NONE,
   RECORD_HANDLER,
   RECORD_LENGTH,
   RECORD_META,
   RECORD_STATE,
   type Region,
   recordAt,
+  recordOf,
   SLOT_FRONT,
   SLOT_LANE,
   setBit,
@@ -45,7 +44,7 @@ import {
   toRetried,
   toStarted,
 } from '#ring';
-import { Arguments, noRecord } from './arguments.ts';
+import { Arguments } from './arguments.ts';
 import type { Defined } from './definitions.ts';
 import { Job, SUBMITTED, type Watch } from './job.ts';
 import type { HostPorts } from './ports.ts';
@@ -71,6 +70,8 @@ export interface SubmitterListener {
 const LARGE_RESULT_SHIFT = 12;
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
 const RING_CAPACITY = 1024;
+/** Entries in its front lane's first ring: what a few dead workers had claimed. */
+const FRONT_CAPACITY = 256;
 
 export interface SubmitterOptions {
   readonly maxPayloadBytes: number;
@@ -97,7 +98,6 @@ export class Submitter {
   /** Jobs that got their outcome without a start, and starts that were repeated. */
   neverStarted = 0;
   retried = 0;
-  readonly #firstSequence: Sequence;
 
   constructor(region: Region, options: SubmitterOptions, listener: SubmitterListener) {
     this.#region = region;
@@ -109,8 +109,9 @@ export class Submitter {
     this.#results = new Results(region, ports, codec, () => listener.onSettledLate());
     this.#records = new Records(region, options.rotation);
     this.#arguments = new Arguments(region, this.#records, ports, { most: Math.min(options.maxPayloadBytes, LARGEST_BYTES), codec });
-    this.#firstSequence = options.firstSequence ?? (0 as Sequence);
-    openLane(region, this.#slot + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, this.#firstSequence);
+    const firstSequence = options.firstSequence ?? (0 as Sequence);
+    openLane(region, this.#slot + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, firstSequence);
+    openLane(region, this.#slot + SLOT_FRONT, FRONT_CAPACITY, firstSequence); // now: it is needed when memory may have run out
     setBit(region.m, LANE_BITS, HOST);
   }
 
@@ -134,10 +135,13 @@ export class Submitter {
   /** Publishes ahead of everything in the lane: what a dead worker had claimed and not started. */
   publishAhead(entries: readonly Entry[]): void {
     if (entries.length === 0) return;
-    const front = this.#slot + SLOT_FRONT;
-    if (load(this.#region.m, front + LANE_RING) === NONE) openLane(this.#region, front, RING_CAPACITY, this.#firstSequence);
-    if (!publishRun(this.#region, front, entries)) throw noRecord(); // 64 MiB of rings are in use: the host cannot go on
-    markFront(this.#region.m, HOST);
+    if (publishRun(this.#region, this.#slot + SLOT_FRONT, entries)) markFront(this.#region.m, HOST);
+    else for (const entry of entries) this.#failUnpublished(entry); // the region is at its limit: better told than lost
+  }
+
+  #failUnpublished(entry: Entry): void {
+    this.neverStarted++;
+    this.fail(recordOf(entry), railheadError('E_QUEUE_FULL', 'The task could not be queued again: no shared memory is left'));
   }
 
   /** Undoes `prepare` for a job that was never published. */

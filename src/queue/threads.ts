@@ -28,6 +28,8 @@ export interface Thread {
   condemned: boolean;
   /** Because of this job; 0 where for another reason. */
   condemnedFor: Entry;
+  /** It has exited. */
+  ended: boolean;
 }
 
 export interface ThreadsListener {
@@ -128,16 +130,17 @@ export class Threads {
     if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return undefined;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;
     const channel = new HostChannel(this.#receiversFor(slot, () => thread));
+    toStarting(this.#region.m, slot); // before the thread exists: it may claim, and even leave, before our next line
     let worker: Worker;
     try {
       worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, channel.remote));
     } catch (error) {
       channel.close();
+      toVacant(this.#region.m, slot);
       setImmediate(() => this.#noteBootFailure(error)); // we may be inside a verb: nobody is told from here
       this.#pauseFor(0);
       return undefined;
     }
-    toStarting(this.#region.m, slot);
     const thread: Thread = {
       worker,
       channel,
@@ -147,6 +150,7 @@ export class Threads {
       onWarm: new Set(),
       error: undefined,
       condemned: false,
+      ended: false,
       condemnedFor: 0 as Entry,
     };
     this.#bySlot[slot] = thread;
@@ -220,6 +224,7 @@ export class Threads {
 
   #onExit(thread: Thread, code: number): void {
     const was = toVacant(this.#region.m, thread.slot); // first: it must not count as running while its jobs are published again
+    thread.ended = true;
     thread.channel.pump(); // what it has sent is received before it is gone
     this.#listener.onExit(thread, code);
     thread.channel.close();

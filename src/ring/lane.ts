@@ -102,6 +102,17 @@ function linkRing(region: Region, lane: number, ring: number, atLeast: number): 
   return next;
 }
 
+/**
+ * @thread host, after the `exit` of the lane's producer, which may have died between the two stores that open the lane or link a
+ * ring. What no consumer can reach is given up: nothing lies in it yet. The slot's next thread goes on behind what can be reached.
+ */
+export function mendLane(region: Region, lane: number): void {
+  let last = NONE as number;
+  for (let ring = load(region.m, lane + LANE_RING); ring !== NONE; ring = load(reach(region, ring + RING_ENTRIES), ring + RING_NEXT))
+    last = ring;
+  store(region.m, lane + LANE_LAST, last);
+}
+
 /** A claim in preparation: the ring and head it read, valid only if the exchange in `take` succeeds. */
 export interface Offer {
   ring: number;
@@ -123,7 +134,7 @@ export function offer(region: Region, lane: number, most: number, sharers: numbe
   const tail = load(m, ring + RING_TAIL) as Sequence; // edge lane-1: claim side
   const waiting = seqDiff(tail, head);
   if (waiting <= 0) return waiting === 0 ? nextRing(m, lane, ring, tail) : LOST; // less than 0: head moved on since it was read
-  const n = most === 1 ? 1 : Math.min(most, Math.ceil(waiting / Math.max(1, sharers)));
+  const n = most === 1 ? 1 : Math.min(most, waiting, Math.ceil(waiting / sharers));
   for (let k = 0; k < n; k++) poke(m, into + k, glance(m, ring + RING_ENTRIES + (seqAdd(head, k) & mask))); // may be stale: used only if the exchange succeeds
   out.ring = ring;
   out.head = head;

@@ -5,7 +5,7 @@
  */
 import { store } from '#atomics';
 import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, SLOT_FRONT, SLOT_LANE, slotAt } from '#memory';
-import { claim, giveBack, markFront, publishIdle, unmarkFront, wakeFor } from '#pool';
+import { claim, claimer, giveBack, markFront, publishIdle, toStarting, unmarkFront, wakeFor } from '#pool';
 import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
@@ -94,6 +94,35 @@ litmus('dies giving back', {
     host: (s) => onExit(s.h, 1),
   },
   outcomes: results('0 died, 2 left', '0 died, 3 left'),
+});
+
+/** What it claimed it gives back; its slot's next thread does the same, and may not die of what was left half-done. */
+const nextThread = {
+  ...dies,
+  threads: {
+    victim: (s) => giveBack(s[1].claimer, claim(s[1].claimer, 2)),
+    host: (s) => {
+      onExit(s.h, 1);
+      toStarting(s.h.region.m, 1);
+      giveBack(s.next, claim(s.next, 1));
+    },
+  },
+  outcomes: results('0 died, 3 left'),
+};
+const withNext = (s) => ({ ...s, next: claimer(viewOf(s.region), 1, 1, 0) });
+
+litmus('dies opening its front lane, and its slot is used again', {
+  ...nextThread,
+  setup: (sequence) => withNext(setup(3, 2)(sequence)),
+});
+
+litmus('dies linking a ring of its front lane, and its slot is used again', {
+  ...nextThread,
+  setup: (sequence) => {
+    const s = setup(3, 2)(sequence);
+    makeLane(s.region, 1, 1, 0, SLOT_FRONT); // a run of two does not fit
+    return withNext(s);
+  },
 });
 
 /** Worker 1 dies, worker 2 parks whenever there is nothing. `front`: the lane is the front lane of slot 3, marked, and the only one. */

@@ -69,23 +69,20 @@ function throughLanes({ slot, lanes, most }) {
   };
 }
 
-/** As a worker claims. With `givesBack` it returns now and then what it has, and claims anew. */
+/** As a worker claims. With `givesBack` it claims batches from the start, and returns now and then what it has not started. */
 function throughPool({ slot, most, givesBack }) {
   const worker = claimer(region, slot, most, 0);
   const at = slotAt(slot);
   let dice = slot;
+  if (givesBack) worker.size = most;
   return () => {
-    for (;;) {
-      const got = [];
-      let gaveBack = false;
-      for (let entry = claim(worker, most); entry !== NO_ENTRY; entry = gaveBack ? NO_ENTRY : takeNext(region.m, at)) {
-        dice = (Math.imul(dice, 1_664_525) + 1_013_904_223) | 0;
-        gaveBack = givesBack && dice >>> 28 === 0;
-        if (!gaveBack) got.push(entry);
-        else if (!giveBack(worker, entry)) throw new Error('the region is at its limit');
-      }
-      if (got.length > 0 || !gaveBack) return got; // what was given back may be left to us alone: look again
+    const got = [];
+    for (let entry = claim(worker, most); entry !== NO_ENTRY; entry = takeNext(region.m, at)) {
+      got.push(entry);
+      dice = (Math.imul(dice, 1_664_525) + 1_013_904_223) | 0;
+      if (givesBack && dice >>> 28 === 0 && !giveBack(worker)) throw new Error('the region is at its limit');
     }
+    return got;
   };
 }
 

@@ -110,6 +110,13 @@ describe('allocate', () => {
     expect(region.bytes[(last - 1) * 4]).toBe(42);
     expect(left(region)).toBeLessThan(step);
   });
+
+  it('gives no byte an offset that an int32 cannot hold, in a region without a limit of its own', () => {
+    const region = createRegion(1);
+    const bytes = (region.m[REGION_MAX] as number) * 4;
+    expect([region.buffer.maxByteLength - bytes, bytes | 0]).toEqual([0, bytes]); // the end of the last block, too
+    expect(bytes).toBeGreaterThan(2 ** 26); // the system may grant less than was asked for, but not that little
+  });
 });
 
 describe('growth', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { RecordNumber, Slot } from '#base';
 import {
   advanced,
+  attemptOf,
   batchCount,
   batchLeft,
   batchNext,
@@ -24,6 +25,7 @@ import {
   stateOf,
   submitterOf,
   WANTS_RESULT,
+  withAttempt,
 } from '#memory';
 
 const isWord = (value: number): boolean => value === (value | 0);
@@ -94,6 +96,25 @@ describe('the meta of a record', () => {
           const meta = metaFor(submitter, flags, form);
           expect([isWord(meta), submitterOf(meta), meta & all, formOf(meta)]).toEqual([true, submitter, flags, form]);
         }
+      }
+    }
+  });
+
+  it('counts the attempts before, from 0 to 4,095, and changing the count touches nothing else', () => {
+    const all = WANTS_RESULT | FAILED | IN_BLOCK | CRASH_LOOP;
+    for (const submitter of [0, 2079, 4095] as Slot[]) {
+      for (const [flags, form] of [
+        [0, 0],
+        [all, 15],
+      ] as const) {
+        let meta = metaFor(submitter, flags, form);
+        expect(attemptOf(meta)).toBe(0);
+        for (const attempt of [1, 2, 255, 256, 2_047, 2_048, 4_095, 3, 0]) {
+          meta = withAttempt(meta, attempt);
+          expect([isWord(meta), attemptOf(meta)]).toEqual([true, attempt]);
+          expect([submitterOf(meta), meta & all, formOf(meta)]).toEqual([submitter, flags, form]);
+        }
+        expect(meta).toBe(metaFor(submitter, flags, form));
       }
     }
   });

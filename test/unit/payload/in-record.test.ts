@@ -4,6 +4,7 @@ import type { RecordNumber, Slot } from '#base';
 import {
   allocate,
   attachRegion,
+  attemptOf,
   createRegion,
   FAILED,
   INLINE_BYTES,
@@ -19,6 +20,7 @@ import {
   submitterOf,
   takeSlab,
   WANTS_RESULT,
+  withAttempt,
 } from '#memory';
 import {
   allocateBlock,
@@ -145,19 +147,36 @@ describe('an argument and then a result', () => {
   });
 });
 
-describe('an argument that is kept', () => {
-  it('outlives the result, whatever its size', () => {
+describe('an argument that is kept for another run', () => {
+  /** What the submitter remembers of it, since the result takes its place in the record. */
+  const remember = (): { meta: number; length: number } => ({ meta: meta(), length: region.m[at + RECORD_LENGTH] as number });
+
+  it('outlives a result that was written and never handed over, whatever the form of either', () => {
     for (const argument of VALUES) {
-      for (const result of [undefined, 7, bytes(INLINE_BYTES)]) {
-        expect(put(argument, WANTS_RESULT, true)).toBe(true);
-        const [keptMeta, keptLength] = [meta(), region.m[at + RECORD_LENGTH] as number];
-        answer(result);
-        region.m[at + RECORD_META] = keptMeta;
-        region.m[at + RECORD_LENGTH] = keptLength;
+      expect(put(argument, WANTS_RESULT, true)).toBe(true);
+      const kept = remember();
+      for (const [attempt, result] of [1, 'x'.repeat(INLINE_BYTES), bytes(5_000), undefined].entries()) {
         same(getArgument(there, at), argument);
-        freeBlocks(region, SUBMITTER, at, false, MOST);
+        answer(result); // and the thread dies here
+        region.m[at + RECORD_META] = withAttempt(kept.meta, attempt + 1);
+        region.m[at + RECORD_LENGTH] = kept.length;
+        expect([attemptOf(meta()), submitterOf(meta()), meta() & WANTS_RESULT]).toEqual([attempt + 1, SUBMITTER, WANTS_RESULT]);
       }
+      same(getArgument(there, at), argument);
+      freeBlocks(region, SUBMITTER, at, false, MOST);
     }
+  });
+
+  it('takes a block however small it is, and gives it back with the job', () => {
+    const blocks = new Set<number>();
+    for (const value of [1.5, 'short', bytes(INLINE_BYTES)]) {
+      put(value, 0, true);
+      blocks.add(region.m[at + RECORD_BLOCK] as number);
+      answer('done');
+      same(getResult(region, at), 'done');
+      freeBlocks(region, SUBMITTER, at, true, MOST);
+    }
+    expect([blocks.size, blocks.has(0)]).toEqual([1, false]); // one and the same
   });
 });
 

@@ -5,6 +5,7 @@ import type { Entry, Slot } from '#base';
 import {
   allocate,
   BATCH_MAX,
+  clearBit,
   createRegion,
   FRONT_BITS,
   HOST,
@@ -19,7 +20,7 @@ import {
   setBit,
   slotAt,
 } from '#memory';
-import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from '#pool';
+import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeBatch, takeNext } from '#pool';
 import { publish, publishRun } from '#ring';
 import { battery, entry, type Fifo, range, type Shape, sequence, slot } from '../ring/battery.ts';
 import { interrupted } from '../ring/interrupt.ts';
@@ -53,6 +54,9 @@ function setUp(values: number, size = 1, maxBatchSize = 255): { region: Region; 
   return { region, worker: workerIn(region, slot(1), size, maxBatchSize) };
 }
 const at = (worker: Claimer): number => slotAt(worker.slot);
+const exhaust = (region: Region): void => {
+  for (const words of [2 ** 16, 2 ** 10, 16]) while (allocate(region, words) !== NONE);
+};
 
 /** Ends `fn` if it loops for ever: vitest cannot. */
 function bounded<T>(fn: () => T): T {
@@ -143,52 +147,49 @@ describe('a collision', () => {
 });
 
 describe('front lanes', () => {
-  it('come before lanes, and what was given back keeps its order: the job in hand, then the rest of the batch', () => {
-    const { region, worker } = setUp(8, 4);
+  it('come before lanes, and what was given back keeps its order: the unstarted rest of the batch, without the jobs taken', () => {
+    const { region, worker } = setUp(8, 5);
     const other = workerIn(region, slot(2));
-    const inHand = claim(worker, 4);
-    expect(takeNext(region.m, at(worker))).toBe(2); // it ran 1 and has 2 in hand
-    expect(inHand).toBe(1);
-    expect(giveBack(worker, entry(2))).toBe(true);
+    expect([claim(worker, 5), takeNext(region.m, at(worker))]).toEqual([1, 2]); // it ran 1 and has 2 in hand
+    expect(giveBack(worker)).toBe(true);
     expect([leftInBatch(region, worker.slot), takeNext(region.m, at(worker))]).toEqual([0, NO_ENTRY]);
-    expect(range(0, 8).map(() => claim(other, 1))).toEqual([2, 3, 4, 5, 6, 7, 8, NO_ENTRY]);
+    expect(range(0, 7).map(() => claim(other, 1))).toEqual([3, 4, 5, 6, 7, 8, NO_ENTRY]);
   });
 
   it('hold what several workers gave back, all of it before any lane', () => {
-    const { region, worker } = setUp(8);
-    const other = workerIn(region, slot(2));
+    const { region, worker } = setUp(8, 2);
+    const other = workerIn(region, slot(2), 2);
     const third = workerIn(region, slot(3));
-    const [one, two] = [claim(worker, 1), claim(other, 1)];
-    giveBack(other, two);
-    giveBack(worker, one);
-    expect(
-      range(0, 3)
-        .map(() => claim(third, 1))
-        .sort(),
-    ).toEqual([1, 2, 3]);
+    expect([claim(worker, 2), claim(other, 2)]).toEqual([1, 3]);
+    giveBack(other);
+    giveBack(worker);
+    const got = range(0, 3).map(() => claim(third, 1));
+    expect([got.slice(0, 2).sort(), got[2]]).toEqual([[2, 4], 5]);
   });
 
   it('stay announced by the giver, since it may die before they are published', () => {
     const { region, worker } = setUp(3, 3);
-    const first = claim(worker, 3);
-    giveBack(worker, first);
+    claim(worker, 3);
+    giveBack(worker);
     expect(announcedBy(region, worker.slot)).toEqual([1, 2, 3]);
   });
 
   it('are not marked by a worker that has nothing to give back, and are unmarked by the one that finds them empty', () => {
-    const { region, worker } = setUp(1);
+    const { region, worker } = setUp(3);
     const marked = (): boolean => hasBit(region.m, FRONT_BITS, worker.slot);
-    expect([giveBack(worker, NO_ENTRY), marked()]).toEqual([true, false]);
-    giveBack(worker, claim(worker, 1));
-    expect([marked(), claim(worker, 1), marked(), claim(worker, 1), marked()]).toEqual([true, 1, true, NO_ENTRY, false]);
+    expect([giveBack(worker), marked()]).toEqual([true, false]);
+    expect([claim(worker, 1), giveBack(worker), marked()]).toEqual([1, true, false]); // a job in hand is no rest
+    worker.size = 2;
+    expect([claim(worker, 2), giveBack(worker)]).toEqual([2, true]);
+    expect([marked(), claim(worker, 1), marked(), claim(worker, 1), marked()]).toEqual([true, 3, true, NO_ENTRY, false]);
   });
 
   it('are used again and again without new memory', () => {
     const { region, worker } = setUp(40, 40);
     const cycle = (): Entry[] => {
       const first = claim(worker, 40);
-      giveBack(worker, first);
-      return claimAll(worker, 40);
+      giveBack(worker);
+      return [first, ...claimAll(worker, 40)];
     };
     publishRun(region, laneOf(HOST), cycle());
     const top = region.m[REGION_TOP];
@@ -200,12 +201,28 @@ describe('front lanes', () => {
     expect(region.m[REGION_TOP]).toBe(top);
   });
 
-  it('that cannot be had at the limit of memory are answered with false, and the jobs stay announced', () => {
+  it('that cannot be had at the limit of memory leave the batch as it was, and announced', () => {
     const { region, worker } = setUp(3, 3);
-    const first = claim(worker, 3);
-    for (const words of [2 ** 16, 2 ** 10, 16]) while (allocate(region, words) !== NONE);
-    expect(giveBack(worker, first)).toBe(false);
+    expect(claim(worker, 3)).toBe(1);
+    exhaust(region);
+    expect(giveBack(worker)).toBe(false);
     expect(announcedBy(region, worker.slot)).toEqual([1, 2, 3]);
+    expect(range(0, 3).map(() => takeNext(region.m, at(worker)))).toEqual([2, 3, NO_ENTRY]);
+  });
+
+  it('that cannot grow at the limit of memory leave the batch as it was, and announced', () => {
+    const { region, worker } = setUp(100, 2);
+    claim(worker, 2);
+    giveBack(worker); // it has a front lane now, with room for fewer than the next batch
+    expect([claim(worker, 2), claim(workerIn(region, slot(2)), 1)]).toEqual([2, 3]);
+    worker.size = BATCH_MAX;
+    clearBit(region.m, LIVE_BITS, slot(2));
+    expect(claim(worker, BATCH_MAX)).toBe(4);
+    exhaust(region);
+    const before = announcedBy(region, worker.slot);
+    expect(giveBack(worker)).toBe(false);
+    expect(announcedBy(region, worker.slot)).toEqual(before);
+    expect(range(0, 97).map(() => takeNext(region.m, at(worker)))).toEqual([...range(5, 96), NO_ENTRY]);
   });
 });
 
@@ -267,7 +284,7 @@ describe('a batch that two threads reach for', () => {
     const { region, worker } = setUp(4, 4);
     const other = workerIn(region, slot(2));
     claim(worker, 4);
-    const rescue = (): void => void giveBack(worker, NO_ENTRY);
+    const rescue = (): void => void giveBack(worker);
     expect(interrupted('before', 'compareExchange', batchWord(worker), rescue, () => takeNext(region.m, at(worker)))).toBe(NO_ENTRY);
     expect(range(0, 4).map(() => claim(other, 1))).toEqual([2, 3, 4, NO_ENTRY]);
   });
@@ -280,7 +297,7 @@ describe('a batch that two threads reach for', () => {
     const start = (): void => {
       taken = takeNext(region.m, at(worker));
     };
-    interrupted('before', 'compareExchange', batchWord(worker), start, () => giveBack(worker, NO_ENTRY));
+    interrupted('before', 'compareExchange', batchWord(worker), start, () => giveBack(worker));
     expect(taken).toBe(2);
     expect(range(0, 3).map(() => claim(other, 1))).toEqual([3, 4, NO_ENTRY]);
   });
@@ -294,6 +311,58 @@ describe('a batch that two threads reach for', () => {
     };
     expect(interrupted('before', 'compareExchange', batchWord(worker), nextBatch, () => takeNext(region.m, at(worker)))).toBe(NO_ENTRY);
     expect(range(0, 4).map(() => takeNext(region.m, at(worker)))).toEqual([6, 7, 8, NO_ENTRY]);
+  });
+});
+
+describe('a batch that another thread takes', () => {
+  const rescue = (region: Region, worker: Claimer, into: Entry[] = []): Entry[] => {
+    takeBatch(region.m, worker.slot, into);
+    return into;
+  };
+
+  it('gives its unstarted rest once, in order and behind what was there, and stays announced', () => {
+    const { region, worker } = setUp(6, 5);
+    claim(worker, 5);
+    takeNext(region.m, at(worker));
+    expect(rescue(region, worker, [entry(99)])).toEqual([99, 3, 4, 5]);
+    expect([rescue(region, worker), takeNext(region.m, at(worker)), leftInBatch(region, worker.slot)]).toEqual([[], NO_ENTRY, 0]);
+    expect(announcedBy(region, worker.slot)).toEqual([1, 2, 3, 4, 5]);
+    expect(claim(worker, 1)).toBe(6);
+  });
+
+  it('gives nothing of a worker that holds none, or one job in hand', () => {
+    const { region, worker } = setUp(1);
+    expect(rescue(region, worker)).toEqual([]);
+    claim(worker, 1);
+    expect(rescue(region, worker)).toEqual([]);
+  });
+
+  it('from which its worker takes a job just then gives the others: no job goes to both, none to nobody', () => {
+    const { region, worker } = setUp(4, 4);
+    claim(worker, 4);
+    const started: Entry[] = [];
+    const start = (): void => void started.push(takeNext(region.m, at(worker)));
+    const taken = interrupted('before', 'compareExchange', at(worker) + SLOT_BATCH, start, () => rescue(region, worker));
+    expect([started, taken]).toEqual([[2], [3, 4]]);
+  });
+
+  it('that the next one replaced while the taker looked gives the rest of the next, and nothing of the old one', () => {
+    const { region, worker } = setUp(8, 4);
+    claim(worker, 4);
+    const nextBatch = (): void => {
+      while (takeNext(region.m, at(worker)) !== NO_ENTRY);
+      expect(claim(worker, 4)).toBe(5);
+    };
+    expect(interrupted('before', 'compareExchange', at(worker) + SLOT_BATCH, nextBatch, () => rescue(region, worker))).toEqual([6, 7, 8]);
+  });
+
+  it('is taken by one of two at once', () => {
+    const { region, worker } = setUp(4, 4);
+    claim(worker, 4);
+    const other: Entry[] = [];
+    const meanwhile = (): void => void rescue(region, worker, other);
+    const late = interrupted('before', 'compareExchange', at(worker) + SLOT_BATCH, meanwhile, () => rescue(region, worker));
+    expect([other, late]).toEqual([[2, 3, 4], []]);
   });
 });
 

@@ -1,20 +1,20 @@
 /** Definitions: what a worker finds under an id, and when a module that fails to load is tried again. Time is a number here. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fromWire, type Slot, toWire } from '#base';
-import { allocate, DEFINITION_COUNT, DEFINITION_OPEN_UNTIL, DEFINITION_WORDS, DEFINITIONS, NONE, type Region } from '#memory';
-import { backingOff, FAILURES_MAX, keepFailure, knownDefinitions, noteFailure, noteSuccess, readDefinition, writeDefinition } from '#pool';
-import { Scratch } from '#payload';
+import { allocate, DEFINITION_COUNT, DEFINITION_OPEN_UNTIL, DEFINITION_WORDS, DEFINITIONS, NONE, REGION_TOP, type Region } from '#memory';
+import { backingOff, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition, writeDefinition } from '#pool';
 import { range } from '../ring/battery.ts';
 import { interrupted } from '../ring/interrupt.ts';
-import { worldOf } from './world.ts';
+import { diesAfter, interruptedAfter, worldOf } from './world.ts';
 
 const ID = 7;
 const SELF = 1 as Slot;
+const OTHER = 2 as Slot;
 let region: Region;
 let nowMs: number;
 
 beforeEach(() => {
-  region = worldOf(2);
+  region = worldOf(3);
   nowMs = 1_000_000;
   vi.spyOn(process, 'hrtime').mockImplementation((() => [Math.floor(nowMs / 1000), (nowMs % 1000) * 1e6]) as never);
 });
@@ -33,7 +33,12 @@ const module = (name: string): { kind: string; name: string; url: string; export
   url: `file:///${name}.js`,
   exportName: 'default',
 });
-const fail = (times: number): number[] => range(0, times).map(() => noteFailure(region.m, ID));
+const fail = (times: number, ...thrown: [cause?: unknown]): number[] => {
+  const cause = toWire(thrown.length === 0 ? new Error('broken') : thrown[0]); // undefined can be thrown, too
+  return range(0, times).map(() => noteFailure(region, SELF, ID, cause));
+};
+/** What the jobs refused now are told. */
+const told = (): Error => fromWire(backingOff(region, ID)?.cause) as Error;
 /** Whether a worker may try the module now. */
 const mayTry = (): boolean => backingOff(region, ID) === undefined;
 
@@ -184,37 +189,99 @@ describe('the failure that opened the back-off', () => {
 
   it('is what the refused jobs are told, with class, message, code and cause', () => {
     const error = Object.assign(new RangeError('no such table', { cause: new TypeError('because') }), { code: 'E_MINE' });
-    fail(5);
-    keepFailure(region, SELF, ID, toWire(error), new Scratch());
-    const told = backingOff(region, ID);
-    expect(told?.failures).toBe(5);
-    const cause = fromWire(told?.cause) as Error & { code: string };
+    fail(4);
+    expect(fail(1, error)).toEqual([5]);
+    expect(backingOff(region, ID)?.failures).toBe(5);
+    const cause = told() as Error & { code: string };
     expect(cause).toBeInstanceOf(RangeError);
     expect([cause.message, cause.code, (cause.cause as Error).message]).toEqual(['no such table', 'E_MINE', 'because']);
     expect(cause.cause).toBeInstanceOf(TypeError);
   });
 
+  it.each([['a text'], [7.5], [null], [undefined], [true], [{ code: 1 }]])(
+    'is told whatever it was that the module threw: %j',
+    (thrown) => {
+      fail(5, thrown);
+      expect(told()).toEqual(thrown);
+    },
+  );
+
   it('is told by threads that did not see the region grow for it', () => {
     const other: Region = { ...region };
     while (allocate(region, 10_000) !== NONE && region.m.length === other.m.length);
-    fail(5);
-    keepFailure(region, SELF, ID, toWire(new Error('x'.repeat(5_000))), new Scratch());
+    fail(5, new Error('x'.repeat(5_000)));
     expect((fromWire(backingOff(other, ID)?.cause) as Error).message).toHaveLength(5_000);
   });
 
   it('is left out where there was no room to keep it, and the jobs are refused all the same', () => {
     while (allocate(region, 16) !== NONE);
-    fail(5);
-    keepFailure(region, SELF, ID, toWire(new Error('x')), new Scratch());
+    expect(fail(5)).toEqual([1, 2, 3, 4, 5]);
     expect(backingOff(region, ID)).toEqual({ failures: 5, cause: undefined });
   });
 
-  it('is the latest one', () => {
-    fail(5);
-    keepFailure(region, SELF, ID, toWire(new Error('the first, with a long text')), new Scratch());
+  it('is not replaced by those that come after it, nor does keeping it take memory again and again', () => {
+    fail(5, new Error('the first'));
+    const top = region.m[REGION_TOP];
+    for (const k of range(0, 2_000)) fail(1, new Error(`${k}: ${'x'.repeat(1_000)}`));
+    expect([told().message, region.m[REGION_TOP]]).toEqual(['the first', top]);
+  });
+
+  it('is forgotten by a success and by a new definition: what is told is never older than its row of failures', () => {
+    fail(5, new Error('the first, with a long text'));
     noteSuccess(region.m, ID);
-    fail(5);
-    keepFailure(region, SELF, ID, toWire(new Error('second')), new Scratch());
-    expect((fromWire(backingOff(region, ID)?.cause) as Error).message).toBe('second');
+    fail(4, new Error('before'));
+    fail(1, new Error('second'));
+    expect(told().message).toBe('second');
+    write(ID, module('another'));
+    fail(5, new Error('third'));
+    expect(told().message).toBe('third');
+  });
+
+  it('is not told without need: not before the back-off begins', () => {
+    fail(4);
+    expect(backingOff(region, ID)).toBeUndefined();
+  });
+
+  it('is there as soon as the count says so, wherever the thread that counts it is stopped', () => {
+    for (let steps = 0; ; steps++) {
+      write(ID, module('broken'));
+      fail(4);
+      const died = diesAfter(steps, () => fail(1, new Error('the fifth')));
+      const refused = backingOff(region, ID);
+      if (refused !== undefined)
+        expect((fromWire(refused.cause) as Error | undefined)?.message, `after ${steps} accesses`).toBe('the fifth');
+      if (!died) break;
+    }
+    expect(told().message).toBe('the fifth');
+  });
+
+  const LONG = 'long '.repeat(300);
+  it.each([
+    ['the fourth and the fifth', 3, new RangeError('short'), new TypeError(LONG)],
+    ['the fifth and the sixth', 4, new RangeError('short'), new TypeError(LONG)],
+    ['the fifth and the sixth, of another form', 4, 'short', new TypeError(LONG)],
+    ['the fifth and the sixth, a shorter text', 4, LONG, 'short'],
+  ])('of two at once, %s, is one of them and whole', (_which, before, first, second) => {
+    const wrong: string[] = [];
+    const other = (): void => void noteFailure(region, OTHER, ID, toWire(second));
+    const textOf = (thrown: unknown): unknown => (thrown instanceof Error ? thrown.message : thrown);
+    const toldNow = (): unknown => {
+      try {
+        const refused = backingOff(region, ID);
+        return refused === undefined ? 'may try' : textOf(fromWire(refused.cause));
+      } catch (thrown) {
+        return `it cannot be read: ${thrown}`;
+      }
+    };
+    for (let steps = 0, between = true; between; steps++) {
+      write(ID, module('broken'));
+      fail(before);
+      const look = (): void => {
+        const text = toldNow();
+        if (!['may try', textOf(first), textOf(second)].includes(text)) wrong.push(`the other after ${steps} accesses: ${text}`);
+      };
+      between = interruptedAfter(steps, other, look, () => fail(1, first));
+    }
+    expect(wrong.map((text) => JSON.stringify(text).slice(0, 80))).toEqual([]);
   });
 });

@@ -1,7 +1,26 @@
-/** The life of a slot's thread, as the words say it, and the phase that lets no job start any more. */
+/** The life of a slot's thread as the words say it, how it ended, and the phases up to the one in which no job starts any more. */
 import { describe, expect, it } from 'vitest';
-import { hasBit, LIVE_BITS, SLOT_LIFE, slotAt } from '#memory';
-import { LEAVING, LIVE, mayStart, runningWorkers, STARTING, stopStarting, toLeaving, toLive, toStarting, toVacant, VACANT } from '#pool';
+import { hasBit, LIVE_BITS, REGION_PHASE, SLOT_LIFE, SLOT_LOADING, slotAt } from '#memory';
+import {
+  announceEnd,
+  ENDING,
+  exitedByItself,
+  LEAVING,
+  LIVE,
+  mayStart,
+  noteExit,
+  RUNNING,
+  runningWorkers,
+  STARTING,
+  STOPPED,
+  stopStarting,
+  toLeaving,
+  toLive,
+  toStarting,
+  toVacant,
+  VACANT,
+  wasLoading,
+} from '#pool';
 import { slot } from '../ring/battery.ts';
 import { worldOf } from './world.ts';
 
@@ -32,12 +51,40 @@ describe('a thread', () => {
   });
 });
 
+describe('an exit', () => {
+  it('is by the thread’s own will only if it said so, and the slot’s next thread has not', () => {
+    const { m } = worldOf(40);
+    toStarting(m, worker);
+    expect(exitedByItself(m, worker)).toBe(false);
+    toLive(m, worker);
+    noteExit(m, worker);
+    toVacant(m, worker);
+    expect([exitedByItself(m, worker), exitedByItself(m, slot(32))]).toEqual([true, false]); // asked after the exit
+    toStarting(m, worker);
+    expect(exitedByItself(m, worker)).toBe(false);
+  });
+
+  it('in the midst of an import names the handler, and the slot’s next thread imports nothing', () => {
+    const { m } = worldOf(40);
+    toStarting(m, worker);
+    expect(wasLoading(m, worker)).toBe(0);
+    m[slotAt(worker) + SLOT_LOADING] = 77; // as `Handlers` does
+    toVacant(m, worker);
+    expect([wasLoading(m, worker), wasLoading(m, slot(34))]).toEqual([77, 0]);
+    toStarting(m, worker);
+    expect(wasLoading(m, worker)).toBe(0);
+  });
+});
+
 describe('jobs', () => {
-  it('may start until starting is stopped, for good', () => {
+  it('may start while the queue runs and while it comes to an end, and never once starting is stopped', () => {
     const { m } = worldOf(2);
-    expect(mayStart(m)).toBe(true);
+    const now = (): unknown[] => [m[REGION_PHASE], mayStart(m)];
+    expect(now()).toEqual([RUNNING, true]);
+    announceEnd(m);
+    expect(now()).toEqual([ENDING, true]);
     stopStarting(m);
     stopStarting(m);
-    expect(mayStart(m)).toBe(false);
+    expect(now()).toEqual([STOPPED, false]);
   });
 });

@@ -109,25 +109,54 @@ export function publishAhead(region: Region, entries: readonly Entry[]): void {
 
 const OPERATIONS = ['load', 'store', 'compareExchange', 'exchange', 'and', 'or', 'add', 'notify'] as const;
 
-/** Runs `life` up to its `steps`-th atomic access, which no longer happens. True: it died; false: it had ended before. */
-export function diesAfter(steps: number, life: () => void): boolean {
-  const death = new Error('the thread has ended');
+/** Runs `run`, and `before` ahead of each of its atomic accesses, counted from 0; those of `before` do not count. */
+function watchAccesses(run: () => void, before: (access: number) => void): void {
   const atomics = Atomics as unknown as Record<string, (...args: number[]) => number>;
   const real = Object.fromEntries(OPERATIONS.map((name) => [name, atomics[name] as (...args: number[]) => number]));
-  let left = steps;
+  let accesses = 0;
+  let inBefore = false;
   for (const name of OPERATIONS) {
     atomics[name] = (...args) => {
-      if (left-- <= 0) throw death;
+      if (!inBefore) {
+        inBefore = true;
+        before(accesses++);
+        inBefore = false;
+      }
       return (real[name] as (...args: number[]) => number)(...args);
     };
   }
   try {
-    life();
+    run();
+  } finally {
+    Object.assign(atomics, real);
+  }
+}
+
+/** Runs `life` up to its `steps`-th atomic access, which no longer happens. True: it died; false: it had ended before. */
+export function diesAfter(steps: number, life: () => void): boolean {
+  const death = new Error('the thread has ended');
+  try {
+    watchAccesses(life, (access) => {
+      if (access >= steps) throw death;
+    });
     return false;
   } catch (thrown) {
     if (thrown !== death) throw thrown;
     return true;
-  } finally {
-    Object.assign(atomics, real);
   }
+}
+
+/**
+ * Runs `run`, and the whole of `meanwhile` after `steps` of its atomic accesses; from then on `look` before each access and at
+ * the end. False: `run` had ended before.
+ */
+export function interruptedAfter(steps: number, meanwhile: () => void, look: () => void, run: () => void): boolean {
+  let done = false;
+  watchAccesses(run, (access) => {
+    if (access === steps) meanwhile();
+    if (access >= steps) look();
+    done ||= access === steps;
+  });
+  look();
+  return done;
 }

@@ -2,7 +2,24 @@
 import { describe, expect, it } from 'vitest';
 import type { Entry, RecordNumber } from '#base';
 import { createRegion, RECORD_STATE, recordAt, recordOf, type Region, stateOf, takeSlab } from '#memory';
-import { FREE, isIn, QUEUED, SETTLED, STARTED, toFree, toQueued, toRequeued, toSettled, toStarted } from '#ring';
+import {
+  ABANDONED,
+  CANCELLED,
+  FREE,
+  isIn,
+  LEFT_RUNNING,
+  QUEUED,
+  SETTLED,
+  STARTED,
+  TOO_LATE,
+  toEnded,
+  toFree,
+  toQueued,
+  toRequeued,
+  toRetried,
+  toSettled,
+  toStarted,
+} from '#ring';
 import { interrupted } from './interrupt.ts';
 
 const RECORD = 5 as RecordNumber;
@@ -85,6 +102,56 @@ describe.each([0, 255, 2 ** 28 - 1])('a record in generation %i', (generation) =
     expect(tries(second)).toBe(0);
   });
 
+  it('cancelled before it started is free in the next generation, and its entry is void for good', () => {
+    const { m, at, state } = job(generation);
+    const entry = toQueued(m, at, RECORD);
+    expect([toEnded(m, at), state()]).toEqual([CANCELLED, FREE]);
+    expect((m[at + RECORD_STATE] as number) >>> 4).toBe((generation + 1) % 2 ** 28);
+    const useless = (): unknown[] => [toStarted(m, at, entry), toRequeued(m, at, RECORD, entry), isIn(m, at, entry, state())];
+    expect(useless()).toEqual([false, 0, false]);
+    const next = toQueued(m, at, RECORD);
+    expect([...useless(), state()]).toEqual([false, 0, false, QUEUED]);
+    expect(toStarted(m, at, next)).toBe(true);
+  });
+
+  it('given up while it runs keeps its entry, starts nowhere, and settles late, once', () => {
+    const { m, at, state } = job(generation);
+    const entry = toQueued(m, at, RECORD);
+    toStarted(m, at, entry);
+    expect([toEnded(m, at), state(), isIn(m, at, entry, ABANDONED)]).toEqual([LEFT_RUNNING, ABANDONED, true]);
+    expect([toStarted(m, at, entry), toRequeued(m, at, RECORD, entry)]).toEqual([false, 0]);
+    expect([toSettled(m, at), state(), isIn(m, at, entry, SETTLED), toSettled(m, at)]).toEqual([true, SETTLED, true, false]);
+    toFree(m, at);
+    expect([state(), (m[at + RECORD_STATE] as number) >>> 4]).toEqual([FREE, (generation + 1) % 2 ** 28]);
+  });
+
+  it('is too late to end when it is free, given up already or settled, and stays as it is', () => {
+    const { m, at } = job(generation);
+    const tries = (): void => {
+      const before = m[at + RECORD_STATE];
+      expect([toEnded(m, at), m[at + RECORD_STATE]]).toEqual([TOO_LATE, before]);
+    };
+    tries();
+    toStarted(m, at, toQueued(m, at, RECORD));
+    toEnded(m, at);
+    tries();
+    toSettled(m, at);
+    tries();
+    toFree(m, at);
+    tries();
+  });
+
+  it('retried after its thread died is queued in the next generation: the old entry is void, the new one starts once', () => {
+    const { m, at, state } = job(generation);
+    const old = toQueued(m, at, RECORD);
+    toStarted(m, at, old);
+    const again = toRetried(m, at, RECORD);
+    expect([recordOf(again), again === old, state()]).toEqual([RECORD, false, QUEUED]);
+    expect((m[at + RECORD_STATE] as number) >>> 4).toBe((generation + 1) % 2 ** 28);
+    expect([toStarted(m, at, old), isIn(m, at, old, QUEUED), isIn(m, at, again, QUEUED)]).toEqual([false, false, true]);
+    expect([toStarted(m, at, again), toStarted(m, at, again), toSettled(m, at)]).toEqual([true, false, true]);
+  });
+
   it('is in the state it is in for its current entry, and in none for an old one', () => {
     const { m, at } = job(generation);
     const old = toQueued(m, at, RECORD);
@@ -125,5 +192,48 @@ describe('of two who want the same job at once', () => {
     const start = (): void => expect(toStarted(m, at, entry)).toBe(true) as undefined;
     expect(interrupted('before', 'compareExchange', at + RECORD_STATE, start, () => toRequeued(m, at, RECORD, entry))).toBe(0);
     expect(toSettled(m, at)).toBe(true);
+  });
+
+  /** A queued job, or one that runs, and what `toEnded` says of it if `first` happens after it has read the state. */
+  const endedAfter = (runs: boolean, first: (at: number, m: Int32Array, entry: Entry) => unknown): unknown[] => {
+    const { m, at, state } = job(7);
+    const entry = toQueued(m, at, RECORD);
+    if (runs) toStarted(m, at, entry);
+    const was = interrupted(
+      'before',
+      'compareExchange',
+      at + RECORD_STATE,
+      () => void first(at, m, entry),
+      () => toEnded(m, at),
+    );
+    return [was, state(), (m[at + RECORD_STATE] as number) >>> 4];
+  };
+
+  it('the submitter that ends it just when it starts gives up a running job, which has not changed its generation', () => {
+    expect(endedAfter(false, (at, m, entry) => toStarted(m, at, entry))).toEqual([LEFT_RUNNING, ABANDONED, 7]);
+  });
+
+  it('the submitter that ends it just when it settles is too late', () => {
+    expect(endedAfter(true, (at, m) => toSettled(m, at))).toEqual([TOO_LATE, SETTLED, 7]);
+  });
+
+  it('the submitter that ends it just when it is requeued cancels it in its new generation', () => {
+    expect(endedAfter(false, (at, m, entry) => toRequeued(m, at, RECORD, entry))).toEqual([CANCELLED, FREE, 9]);
+  });
+
+  it('the worker that read its state before it was cancelled does not start it', () => {
+    const { m, at, state } = job();
+    const entry = toQueued(m, at, RECORD);
+    const cancel = (): void => expect(toEnded(m, at)).toBe(CANCELLED) as undefined;
+    expect(interrupted('before', 'compareExchange', at + RECORD_STATE, cancel, () => toStarted(m, at, entry))).toBe(false);
+    expect(state()).toBe(FREE);
+  });
+
+  it('the worker that read its state before it was given up settles it all the same', () => {
+    const { m, at, state } = job();
+    toStarted(m, at, toQueued(m, at, RECORD));
+    const giveUp = (): void => expect(toEnded(m, at)).toBe(LEFT_RUNNING) as undefined;
+    expect(interrupted('before', 'compareExchange', at + RECORD_STATE, giveUp, () => toSettled(m, at))).toBe(true);
+    expect(state()).toBe(SETTLED);
   });
 });
