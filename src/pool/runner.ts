@@ -86,10 +86,17 @@ export class Runner {
     void loading.then((handler) => {
       enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
       this.inFlight--;
-      this.#begin(handler, entry, record, at, place);
+      if (isIn(this.#region.m, at, entry, ABANDONED)) this.#drop(record, at, place);
+      else this.#begin(handler, entry, record, at, place);
       leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
       this.#onSettled();
     });
+  }
+
+  /** Given up before its handler was called: only the record goes back. */
+  #drop(record: RecordNumber, at: number, place: number): void {
+    encode(undefined, this.#scratch);
+    this.#handOver(0, record, at, place);
   }
 
   #begin(handler: Loaded | NotLoaded, entry: Entry, record: RecordNumber, at: number, place: number): void {

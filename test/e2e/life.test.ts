@@ -173,7 +173,6 @@ describe('output', () => {
     ['idling out', '{ maxIdleMs: 0 }', 'while (queue.stats().workers.live > 0) await new Promise((resolve) => setImmediate(resolve));'],
     ['recycle()', '{}', 'queue.recycle(); while (queue.stats().workers.live > 0) await new Promise((resolve) => setImmediate(resolve));'],
     ['retiring', '{ maxJobs: 1 }', 'while (queue.stats().workers.live > 0) await new Promise((resolve) => setImmediate(resolve));'],
-    ['the end of the process', '{}', ''],
   ])('B68 none is lost when a worker leaves in good order: %s', async (_what, options, leave) => {
     const { out, err } = await child(`
       ${prints}
