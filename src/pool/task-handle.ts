@@ -15,6 +15,8 @@ export class TaskHandle {
   readonly #entry: Entry;
   #controller: AbortController | undefined;
   #aborted = false;
+  /** Why, once the host has said so. */
+  #reason: { readonly is: unknown } | undefined;
   #settled = false;
 
   /** @internal */
@@ -41,7 +43,7 @@ export class TaskHandle {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.aborted) this.#controller.abort();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason.is); // else it fires when the reason comes
     }
     return this.#controller.signal;
   }
@@ -50,6 +52,7 @@ export class TaskHandle {
   abort(reason: unknown): void {
     if (this.#settled) return;
     this.#aborted = true;
+    this.#reason = { is: reason };
     this.#controller?.abort(reason);
   }
 

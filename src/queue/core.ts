@@ -171,11 +171,14 @@ export class Core {
     this.tally.changed();
   }
 
-  onUncaught({ error, workerId }: Thread): void {
+  onUncaught(thread: Thread): void {
+    const { error, workerId } = thread;
+    this.endings.endLater(thread); // its own timer may never fire: a task beside it may not yield
     this.#reports.failure(error, { handler: undefined, workerId });
   }
 
   onExit(thread: Thread, exitCode: number): void {
+    this.endings.forget(thread);
     this.#deaths.onExit(thread, exitCode);
     this.#reports.event('workerExit', { workerId: thread.workerId, exitCode });
   }

@@ -15,7 +15,7 @@ const PLACES = 256;
 export class Deadlines {
   readonly #onDue: (job: Job) => void;
   readonly #places: Set<Job>[] = Array.from({ length: PLACES }, () => new Set());
-  #count = 0;
+  readonly #placeOf = new Map<Job, Set<Job>>();
   #timer: NodeJS.Timeout | undefined;
   /** The last tick whose place was looked at. */
   #tick = 0;
@@ -25,20 +25,19 @@ export class Deadlines {
   }
 
   add(dueAt: number, job: Job): void {
-    if (this.#count++ === 0) {
+    if (this.#placeOf.size === 0) {
       this.#tick = Math.floor(performance.now() / TICK_MS) - 1;
       this.#timer = setInterval(this.#onTick, TICK_MS).unref();
     }
-    this.#placeOf(dueAt).add(job);
+    const tick = Math.max(Math.ceil(dueAt / TICK_MS), this.#tick + 1); // due already, if reading the value took so long
+    const place = this.#places[tick % PLACES] as Set<Job>;
+    place.add(job);
+    this.#placeOf.set(job, place);
   }
 
-  remove(dueAt: number, job: Job): void {
-    if (!this.#placeOf(dueAt).delete(job)) return;
-    if (--this.#count === 0) clearInterval(this.#timer);
-  }
-
-  #placeOf(dueAt: number): Set<Job> {
-    return this.#places[Math.ceil(dueAt / TICK_MS) % PLACES] as Set<Job>;
+  remove(job: Job): void {
+    this.#placeOf.get(job)?.delete(job);
+    if (this.#placeOf.delete(job) && this.#placeOf.size === 0) clearInterval(this.#timer);
   }
 
   readonly #onTick = (): void => {

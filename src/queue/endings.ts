@@ -36,7 +36,7 @@ export class Endings {
   readonly #deadlines = new Deadlines((job) => this.#due(job));
   readonly #runTimes: RunTimes;
   /** How to forget what will be done about jobs that were given up, unless they return by then. */
-  readonly #graces = new Map<Job, () => void>();
+  readonly #graces = new Map<Job | Thread, () => void>();
   /** Tasks that were ended by a signal. */
   aborted = 0;
 
@@ -49,7 +49,7 @@ export class Endings {
     this.#runTimes = new RunTimes(region, {
       slots: { [Symbol.iterator]: () => this.#slots() },
       limitOf: (entry) => this.#limitOf(submitter.roll.jobOf(recordOf(entry))),
-      onOverrun: (entry, _slot, limitMs) => this.#overrun(recordOf(entry), limitMs),
+      onOverrun: (entry, limitMs) => this.#overrun(recordOf(entry), limitMs),
     });
   }
 
@@ -90,6 +90,19 @@ export class Endings {
     }
   }
 
+  /** An error was thrown in the thread outside any handler's own promise: what runs there may finish, for a while. */
+  endLater(thread: Thread): void {
+    this.#graces.set(
+      thread,
+      waitLong(this.#options.graceMs, () => this.#threads.at(thread.slot) === thread && this.#threads.condemn(thread)),
+    );
+  }
+
+  forget(thread: Thread): void {
+    this.#graces.get(thread)?.();
+    this.#graces.delete(thread);
+  }
+
   close(): void {
     for (const forget of this.#graces.values()) forget();
     this.#graces.clear();
@@ -99,7 +112,7 @@ export class Endings {
   #forget(job: Job | undefined): void {
     if (job?.watch === undefined) return;
     if (job.watch.signal !== undefined) this.#signals.remove(job.watch.signal, job);
-    if (job.watch.dueAt > 0) this.#deadlines.remove(job.watch.dueAt, job);
+    if (job.watch.dueAt > 0) this.#deadlines.remove(job);
   }
 
   #limitOf(job: Job | undefined): number {

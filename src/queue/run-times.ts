@@ -6,7 +6,8 @@
  */
 import { load } from '#atomics';
 import type { Entry, Slot } from '#base';
-import { type Region, RUN_MAX, SLOT_RUN, slotAt } from '#memory';
+import { type Region, RUN_MAX, recordAt, recordOf, SLOT_RUN, slotAt } from '#memory';
+import { isIn, STARTED } from '#ring';
 
 const SHORTEST_LOOK_MS = 1;
 const LONGEST_LOOK_MS = 50;
@@ -17,7 +18,7 @@ export interface RunTimesOwner {
   readonly slots: Iterable<Slot>;
   /** Run time allowed to the job that an entry names, in ms; 0 for no limit. */
   limitOf(entry: Entry): number;
-  onOverrun(entry: Entry, slot: Slot, limitMs: number): void;
+  onOverrun(entry: Entry, limitMs: number): void;
 }
 
 interface Seen {
@@ -66,21 +67,22 @@ export class RunTimes {
     for (const slot of this.#owner.slots) {
       for (let place = 0; place < RUN_MAX; place++) {
         const entry = load(this.#region.m, slotAt(slot) + SLOT_RUN + place) as Entry;
-        if (entry !== 0) this.#look(slot, slot * RUN_MAX + place, entry, now);
+        if (entry !== 0) this.#look(slot * RUN_MAX + place, entry, now);
       }
     }
   };
 
-  #look(slot: Slot, key: number, entry: Entry, now: number): void {
+  #look(key: number, entry: Entry, now: number): void {
     const seen = this.#seen.get(key);
     if (seen === undefined || seen.entry !== entry) {
       this.#seen.set(key, { entry, since: now });
       return;
     }
+    if (!isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, STARTED)) return; // handed over, and not yet off the list
     const limitMs = this.#owner.limitOf(entry);
     if (limitMs > 0 && now - seen.since >= limitMs) {
       seen.since = now; // once
-      this.#owner.onOverrun(entry, slot, limitMs);
+      this.#owner.onOverrun(entry, limitMs);
     }
   }
 }

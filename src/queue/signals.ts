@@ -24,7 +24,7 @@ export class Signals {
     const jobs = new Set([job]);
     const listener = (): void => {
       this.#bySignal.delete(signal); // fires once; what comes later is refused as already aborted
-      for (const each of jobs) this.#onAbort(each, signal.reason);
+      for (const each of [...jobs].reverse()) this.#onAbort(each, signal.reason); // queued ones first: the end of a running one frees its worker for them
     };
     signal.addEventListener('abort', listener, { once: true });
     this.#bySignal.set(signal, { jobs, listener });

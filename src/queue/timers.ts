@@ -3,7 +3,7 @@
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Calls `then` after `ms`, however long, unref'd. Returns how to forget it. */
-export function waitLong(ms: number, then: () => void): () => void {
+export function waitLong(ms: number, then: () => unknown): () => void {
   const until = performance.now() + ms;
   let timer: NodeJS.Timeout;
   const wait = (): void => {

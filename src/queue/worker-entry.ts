@@ -44,7 +44,7 @@ for (const message of early) receive(receivers, message);
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {
-  setTimeout(() => exit(0), settings.graceMs).unref(); // a teardown may hang, and the host may be blocked
+  setTimeout(() => exit(0), Math.min(settings.graceMs, 2 ** 31 - 1)).unref(); // a teardown may hang, and the host may be blocked
   try {
     await hooks.teardown();
   } catch (error) {

@@ -1,17 +1,17 @@
 /**
  * A worker dies at any step, between plain accesses too; after its `exit` the host recovers, and a second worker goes on. Every
  * job settles exactly once, or died with the thread; none starts twice. Worker: `parts/worker.js`; host: `onExit` of
- * `parts/host.js`, which mirrors `Threads.#onExit`, `Core.onExit` and `onMayStart`.
+ * `parts/host.js`, which mirrors `Threads.#onExit` and `Deaths.onExit`.
  */
 import { store } from '#atomics';
-import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, SLOT_FRONT, SLOT_LANE, slotAt } from '#memory';
-import { claim, claimer, giveBack, markFront, publishIdle, toStarting, unmarkFront, wakeFor } from '#pool';
+import { clearBit, HOST, hasBit, IDLE_BITS, LIVE_BITS, REGION_SEARCHER, REGION_TARGET, SLOT_FRONT, SLOT_LANE, slotAt } from '#memory';
+import { claim, giveBack, markFront, publishIdle, toStarting, unmarkFront, wakeFor } from '#pool';
 import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { beforeSleep, endsOf, host, onExit } from './parts/host.js';
 import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, startable, startsOf, viewOf } from './parts/shared.js';
-import { claimAndRun, find, park, passWakeOn, sleep, worker } from './parts/worker.js';
+import { begin, claimAndRun, find, park, passWakeOn, run, sleep, worker } from './parts/worker.js';
 
 /** So many jobs in the host's lane; workers 1 and 2, which claim up to `maxBatch` together. */
 const setup =
@@ -49,6 +49,11 @@ const threads = {
   victim: (s) => claimAndRun(s[1]),
   other: (s) => claimAndRun(s[2]),
   host: (s) => onExit(s.h, 1),
+};
+/** @thread worker. Its first job is async, and what it claimed behind that must not wait for it. */
+const beginsAndGivesBack = (s) => {
+  begin(s[1], claim(s[1].claimer, 3));
+  giveBack(s[1].claimer);
 };
 const dies = { describe, threads, exit: { victim: 'host' }, faults: { die: ['victim'] }, outcome: account };
 
@@ -89,39 +94,43 @@ litmus('dies giving back', {
   ...dies,
   setup: setup(3, 2),
   threads: {
-    victim: (s) => giveBack(s[1].claimer, claim(s[1].claimer, 2)), // as for a handler that it does not know yet
+    victim: beginsAndGivesBack,
     other: (s) => claimAndRun(s[2], 1),
     host: (s) => onExit(s.h, 1),
   },
-  outcomes: results('0 died, 2 left', '0 died, 3 left'),
+  outcome: (s, { victim }) => (victim === 'died' ? account(s) : 'it lives'),
+  outcomes: results('it lives', '0 died, 2 left', '0 died, 3 left', '1 died, 1 left', '1 died, 2 left'),
 });
 
-/** What it claimed it gives back; its slot's next thread does the same, and may not die of what was left half-done. */
+/** The next thread of its slot does the same, and may not die of what was left half-done. */
 const nextThread = {
   ...dies,
   threads: {
-    victim: (s) => giveBack(s[1].claimer, claim(s[1].claimer, 2)),
+    victim: beginsAndGivesBack,
     host: (s) => {
       onExit(s.h, 1);
       toStarting(s.h.region.m, 1);
-      giveBack(s.next, claim(s.next, 1));
+      run(s.next, claim(s.next.claimer, 2));
+      giveBack(s.next.claimer);
     },
   },
-  outcomes: results('0 died, 3 left'),
+  outcome: (s, { victim }) => (victim === 'died' ? account(s) : 'it lives'),
+  outcomes: results('it lives', '0 died, 3 left', '1 died, 2 left'),
 };
-const withNext = (s) => ({ ...s, next: claimer(viewOf(s.region), 1, 1, 0) });
+const alone = (maxBatch) => (sequence) => {
+  const s = setup(4, maxBatch)(sequence);
+  clearBit(s.region.m, LIVE_BITS, 2);
+  return { ...s, next: worker(viewOf(s.region), 1, { maxBatch: 2 }) };
+};
 
-litmus('dies opening its front lane, and its slot is used again', {
-  ...nextThread,
-  setup: (sequence) => withNext(setup(3, 2)(sequence)),
-});
+litmus('dies opening its front lane, and its slot is used again', { ...nextThread, setup: alone(3) });
 
 litmus('dies linking a ring of its front lane, and its slot is used again', {
   ...nextThread,
   setup: (sequence) => {
-    const s = setup(3, 2)(sequence);
+    const s = alone(3)(sequence);
     makeLane(s.region, 1, 1, 0, SLOT_FRONT); // a run of two does not fit
-    return withNext(s);
+    return s;
   },
 });
 
@@ -237,15 +246,15 @@ mutant('not announced', { module: CLAIM, replace: ['store(m, at + SLOT_ANNOUNCED
 mutant('noted as running after the start', {
   module: 'parts/worker.js',
   replace: [
-    /store\(m, w\.at \+ SLOT_RUN, entry\);\n(\s*if \(!toStarted\(m, at, entry\)\) \{[^}]*\})/,
-    '$1 store(m, w.at + SLOT_RUN, entry);',
+    /store\(m, w\.at \+ SLOT_RUN \+ place, entry\);\n(\s*if \(!toStarted\(m, at, entry\)\) \{[^}]*\})/,
+    '$1 store(m, w.at + SLOT_RUN + place, entry);',
   ],
 });
 mutant('the run list is cleared before the hand-over', {
   module: 'parts/worker.js',
   replace: [
-    /(if \(toSettled\(m, at\)\) complete\(w\.region, slotAt\(submitter\), record, at\);)\n\s*store\(m, w\.at \+ SLOT_RUN, 0\);/,
-    'store(m, w.at + SLOT_RUN, 0); $1',
+    /(if \(toSettled\(m, at\)\) complete\(w\.region, slotAt\(submitter\), recordOf\(entry\), at\);)\n\s*store\(m, w\.at \+ SLOT_RUN \+ place, 0\);/,
+    'store(m, w.at + SLOT_RUN + place, 0); $1',
   ],
 });
 mutant('what was settled and not handed over is forgotten', { module: RECOVER, replace: ['remains.settled.push(recordOf(entry));', ';'] });
@@ -270,5 +279,16 @@ mutant('a dead searcher still counts', {
 mutant('what is given back is not announced any more', {
   module: CLAIM,
   by: 'dies giving back',
-  replace: [/(const entries = inHand === NO_ENTRY \? \[\] : \[inHand\];)/, 'store(region.m, slot + SLOT_ANNOUNCED, 0); $1'],
+  replace: ['const entries = [];', 'const entries = []; store(region.m, slotAt(c.slot) + SLOT_ANNOUNCED, 0);'],
 });
+mutant('permits that a dead waker took are not given again', {
+  module: RECOVER,
+  replace: ['renewPermits(m);', ''],
+  by: 'dies while it wakes another',
+});
+mutant('a front lane that a dead one unmarked is forgotten', {
+  module: RECOVER,
+  replace: ['remarkFronts(region);', ''],
+  by: 'dies while it unmarks a front lane',
+});
+mutant('a half-linked lane is left as it is', { module: RECOVER, replace: ['mendLane(region, at + SLOT_FRONT);', ''] });

@@ -17,13 +17,13 @@ import {
   recordAt,
   recordOf,
 } from '#memory';
-import { allocateBlock, freeBlock, Scratch } from '#payload';
+import { allocateBlock, freeBlock } from '#payload';
 import {
   backingOff,
   claim,
   claimer,
+  dropDefinition,
   FAILURES_MAX,
-  keepFailure,
   NO_ENTRY,
   noteFailure,
   noteSuccess,
@@ -69,6 +69,7 @@ function submit({ host, lane }, id) {
 
 /** `Definitions.#dropHalf`, for one row. */
 function drop({ host, block }) {
+  dropDefinition(host.m, OLD);
   freeBlock(host, HOST, block);
 }
 
@@ -152,6 +153,8 @@ litmus('a block used again while a worker boots', {
 });
 
 const WIRES = ['short', 'a much longer reason for the same failure'];
+/** Another failure: once there are enough, its cause is kept. */
+const keep = (region, slot, cause) => noteFailure(region, slot, OLD, cause);
 /** So many failures in a row, the back-off over or not, and perhaps a failure kept. */
 const failing =
   (failures, over, kept = false) =>
@@ -159,7 +162,7 @@ const failing =
     const s = setup(true)();
     store(s.region.m, ROW + DEFINITION_FAILURES, failures);
     store(s.region.m, ROW + DEFINITION_OPEN_UNTIL, (ticks() + (over ? -1_000 : 1_000_000)) | 0);
-    if (kept) keepFailure(s.region, 1, OLD, WIRES[0], new Scratch());
+    if (kept) keep(s.region, 1, WIRES[0]);
     return s;
   };
 /** Failures after which the back-off is the longest: time passes in the model too. */
@@ -168,7 +171,7 @@ const MANY = FAILURES_MAX + 20;
 litmus('the fifth failure is one', {
   setup: failing(FAILURES_MAX - 2, false),
   describe,
-  threads: { one: (s) => noteFailure(s[1].m, OLD), two: (s) => noteFailure(s[2].m, OLD) },
+  threads: { one: (s) => keep(s[1], 1, WIRES[0]), two: (s) => keep(s[2], 2, WIRES[1]) },
   outcome: (_s, { one, two }) => `${Math.min(one, two)} and ${Math.max(one, two)}`,
   outcomes: { [`${FAILURES_MAX - 1} and ${FAILURES_MAX}`]: 'one of them keeps the failure and says crashLoop' },
 });
@@ -189,12 +192,28 @@ litmus('nobody tries before it is over, unless somebody succeeded', {
   outcomes: { tries: 'another loaded it', waits: 'too early' },
 });
 
-litmus('a failure kept in the place of another', {
+/** A job that is refused says why: the cause is there before the count that refuses. */
+litmus('a failure is kept whole, and before jobs are refused for it', {
+  setup: failing(FAILURES_MAX - 1, false),
+  describe,
+  threads: { reader: (s) => backingOff(s[1], OLD) ?? 'tries', keeper: (s) => keep(s[2], 2, WIRES[1]) },
+  outcome: (_s, { reader }) => (reader === 'tries' ? reader : `refused: ${reader.cause}`),
+  outcomes: { tries: 'before', [`refused: ${WIRES[1]}`]: 'after' },
+});
+
+litmus('a failure in the place of another, which somebody reads', {
   setup: failing(MANY, false, true),
   describe,
-  threads: { reader: (s) => backingOff(s[1], OLD).cause, keeper: (s) => keepFailure(s[2], 2, OLD, WIRES[1], new Scratch()) },
+  threads: {
+    reader: (s) => backingOff(s[1], OLD)?.cause,
+    keeper: (s) => {
+      noteSuccess(s[2].m, OLD);
+      store(s[2].m, ROW + DEFINITION_FAILURES, MANY); // as many failures later
+      keep(s[2], 2, WIRES[1]);
+    },
+  },
   outcome: (_s, { reader }) => `${reader}`,
-  outcomes: { [WIRES[0]]: 'before', [WIRES[1]]: 'after' },
+  outcomes: { [WIRES[0]]: 'before', [WIRES[1]]: 'after', undefined: 'between' },
 });
 
 const M = 'pool/definition.js';
@@ -206,8 +225,20 @@ mutant('the id before the rest', {
 mutant('failures counted by a load and a store', {
   module: M,
   replace: [
-    'const failures = add(m, rowOf(id) + DEFINITION_FAILURES, 1) + 1;',
-    'const failures = load(m, rowOf(id) + DEFINITION_FAILURES) + 1; store(m, rowOf(id) + DEFINITION_FAILURES, failures);',
+    'const seen = cas(m, rowOf(id) + DEFINITION_FAILURES, before, before + 1);',
+    'const seen = before; store(m, rowOf(id) + DEFINITION_FAILURES, before + 1);',
+  ],
+});
+mutant('counted before the cause is kept', {
+  module: M,
+  by: 'a failure is kept whole, and before jobs are refused for it',
+  replace: [/if \(before >= FAILURES_MAX - 1\)\s*(keepFailure\(region, slot, id, cause\);).*\n(\s*const seen = .*)/, '$2 $1'],
+});
+mutant('the kept failure is shown before it is written', {
+  module: M,
+  replace: [
+    /(poke\(region\.m, block >> 2, scratch\.form\);[\s\S]*?)(store\(region\.m, rowOf\(id\) \+ DEFINITION_ERROR, block\);)/,
+    '$2 $1',
   ],
 });
 mutant('all try when the back-off is over', {
@@ -220,4 +251,15 @@ mutant('all try when the back-off is over', {
 mutant('published before it is defined', {
   module: 'definition.model.js',
   replace: [/define\(s\.host, OLD, 'old'\);\n\s*submit\(s, OLD\);/, "submit(s, OLD); define(s.host, OLD, 'old');"],
+});
+mutant('no look at the id after offset and length are read, nor later', {
+  module: M,
+  replace: [
+    /if \(load\(m, row \+ DEFINITION_ID\) !== id\)\n?\s*return undefined; \/\/ offset[^\n]*\n([^\n]*\n)\s*if \(cas\(m, row \+ DEFINITION_ID, id, id\) !== id\)\n\s*return undefined;/,
+    '$1',
+  ],
+});
+mutant('a row is left as it is when its text is freed', {
+  module: 'definition.model.js',
+  replace: [/dropDefinition\(host\.m, OLD\);/, ''],
 });

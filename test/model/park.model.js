@@ -240,7 +240,11 @@ mutant('stop and recycle forgotten before the sleep', {
   module: 'parts/worker.js',
   replace: ['pool.anySource(w.region) || mustLeave(w)', 'pool.anySource(w.region)'],
 });
-mutant('the next ring forgotten before the sleep', { module: 'ring/lane.js', replace: [' || load(m, ring + RING_NEXT) !== NONE', ''] });
+mutant('the next ring forgotten before the sleep', {
+  by: 'a job in a ring linked meanwhile wakes the sleeper',
+  module: 'ring/lane.js',
+  replace: [' || load(m, ring + RING_NEXT) !== NONE', ''],
+});
 mutant('permit wiped out after the bit is set', {
   by: 'two submitters and one sleeper, which parks again and again',
   module: IDLE,
@@ -250,8 +254,8 @@ mutant('permit given before the bit is cleared', {
   by: 'two submitters and one sleeper, which parks again and again',
   module: IDLE,
   replace: [
-    /if \(!clearBit\(m, IDLE_BITS, slot\)\)\s*continue;(.*\n)\s*const permit = slotAt\(slot\) \+ SLOT_PERMIT;\n\s*store\(m, permit, 1\);.*\n\s*notify\(m, permit, 1\);/,
-    'const permit = slotAt(slot) + SLOT_PERMIT; store(m, permit, 1); notify(m, permit, 1); if (!clearBit(m, IDLE_BITS, slot)) continue;',
+    /if \(!clearBit\(m, IDLE_BITS, slot\)\)\s*continue;.*\n\s*givePermit\(m, slot\);/,
+    'givePermit(m, slot); if (!clearBit(m, IDLE_BITS, slot)) continue;',
   ],
 });
 mutant('no permit, only a notify', { module: IDLE, replace: ['store(m, permit, 1);', ''] });

@@ -116,11 +116,11 @@ mutant('no look after the search, and none before the sleep', {
 mutant('a searcher that found a job passes no wake on', {
   by: 'a searcher that found work wakes one more',
   module: 'parts/worker.js',
-  replace: ['if (w.found) passWakeOn(w.region);', ''],
+  replace: ['if (w.relied) passWakeOn(w.region);', ''],
 });
 mutant('the search ends after the claim', {
   module: 'parts/worker.js',
-  replace: [/pool\.endSearch\(w\.region\.m\);\n\s*return w\.found;/, 'if (!w.found) pool.endSearch(w.region.m); return w.found;'],
+  replace: [/pool\.endSearch\(w\.region\.m\);\n\s*return found;/, 'if (!found) pool.endSearch(w.region.m); return found;'],
 });
 mutant('looks who searches before it publishes', {
   module: 'parts/host.js',

@@ -151,7 +151,7 @@ mutant('the rest is failed before the exit', {
 mutant('a stopped queue is not stopped for those that claim', {
   by: 'after stop two workers leave, and nothing more starts',
   module: 'pool/life.js',
-  replace: [/load\(m, REGION_PHASE\) === RUNNING/, 'load(m, REGION_PHASE) >= RUNNING'],
+  replace: ['load(m, REGION_PHASE) !== STOPPED', 'load(m, REGION_PHASE) !== -1'],
 });
 mutant('nobody wakes those that sleep', {
   by: 'after stop two workers leave, and nothing more starts',

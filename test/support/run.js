@@ -32,6 +32,7 @@ const PARTS = {
   types: { args: [bin('typescript/bin/tsc'), '-p', 'test/tsconfig.json'] },
   lint: { args: [bin('@biomejs/biome/bin/biome'), 'ci', '--colors=off'] },
   docs: { args: ['tools/docs.js', '--check'] },
+  cases: { args: ['tools/cases.js', '--check'] },
   tidy: vitest('tidy'),
   unit: vitest('unit', 'types'),
   e2e: vitest('e2e', 'regress'),

@@ -2,17 +2,55 @@
  * The host thread without its event loop: the parts of `src/queue` that touch shared words, in their order. Each function names
  * the one it mirrors. Threads of the model.
  */
-import { load, notify, peek, store, waitAsync } from '#atomics';
-import { entryFor, HOST, RECORD_META, RECORD_NEXT, RECORD_STATE, recordAt, SLOT_FRONT, SLOT_LANE, SLOT_WAKE, slotAt } from '#memory';
-import { anySource, ENOUGH, markFront, recoverSlot, START_ONE, toStarting, toVacant, wakeFor } from '#pool';
-import { ARMED, arm, disarm, hasCompleted, publish, publishRun, takeCompleted, toFree, toStarted } from '#ring';
+import { load, notify, peek, poke, store, waitAsync } from '#atomics';
+import {
+  entryFor,
+  HOST,
+  metaFor,
+  RECORD_HANDLER,
+  RECORD_INLINE,
+  RECORD_META,
+  RECORD_NEXT,
+  RECORD_STATE,
+  recordAt,
+  SLOT_FRONT,
+  SLOT_LANE,
+  SLOT_WAKE,
+  slotAt,
+  stateOf,
+  withAttempt,
+} from '#memory';
+import { anySource, ENOUGH, markFront, recoverSlot, START_ONE, takeBatch, toStarting, toVacant, wakeFor } from '#pool';
+import {
+  ARMED,
+  arm,
+  CANCELLED,
+  disarm,
+  FREE,
+  hasCompleted,
+  publish,
+  publishRun,
+  TOO_LATE,
+  takeCompleted,
+  toEnded,
+  toFree,
+  toQueued,
+  toRetried,
+  toStarted,
+} from '#ring';
 
 const AT = slotAt(HOST);
 
-/** What the host knows. `started` counts threads it would have started. */
-export const host = (region) => ({ region, settled: [], died: [], cut: [], started: 0, wait: null });
+/**
+ * What the host knows. How promises ended, by record: `settled`, `died`, `cut`, `ended`. `abandoned`: ended, and their records are
+ * still taken. `freed`: records on the free list. `retries`: how often a job may run again. `started`: threads it would have started.
+ */
+export function host(region, { retries = 0 } = {}) {
+  const promises = { settled: [], died: [], cut: [], ended: [] };
+  return { region, ...promises, abandoned: [], freed: [], retries, retried: 0, started: 0, wait: null };
+}
 
-/** `Core.#tryAdmit` for a job that is prepared: publish, then `#staff`. */
+/** `Admission.#admit` for a job that is prepared: publish, then `Core.#staff`. */
 export function submit(h, entry) {
   publish(h.region, AT + SLOT_LANE, entry);
   staff(h, 1);
@@ -42,38 +80,99 @@ export function drain(h) {
   return any;
 }
 
+/** `Submitter.settle`. */
 function settle(h, record) {
-  const at = recordAt(h.region, record);
-  peek(h.region.m, at + RECORD_META); // the result
-  h.settled.push(record);
-  toFree(h.region.m, at);
+  peek(h.region.m, recordAt(h.region, record) + RECORD_META); // the result
+  if (!forget(h, record)) h.settled.push(record);
+  release(h, record);
 }
 
 /** `Submitter.fail`. */
 function fail(h, record, list) {
-  list.push(record);
-  toFree(h.region.m, recordAt(h.region, record));
+  if (!forget(h, record)) list.push(record);
+  release(h, record);
 }
 
-/** `Threads.#onExit`, `Core.onExit` and `onMayStart`: after the `exit` of the thread of `slot`. */
+/** True: the job was given up, and its promise has had its end. */
+function forget(h, record) {
+  const was = h.abandoned.includes(record);
+  h.abandoned = h.abandoned.filter((other) => other !== record);
+  return was;
+}
+
+/** `Submitter.#release`: from here another job may use the record. */
+function release(h, record) {
+  const { m } = h.region;
+  const at = recordAt(h.region, record);
+  if (stateOf(load(m, at + RECORD_STATE)) !== FREE) toFree(m, at);
+  h.freed.push(record);
+}
+
+/** `Submitter.end`. */
+export function end(h, record) {
+  if (h.abandoned.includes(record)) return TOO_LATE;
+  const was = toEnded(h.region.m, recordAt(h.region, record));
+  if (was === TOO_LATE) return was;
+  h.ended.push(record);
+  if (was === CANCELLED) release(h, record);
+  else h.abandoned.push(record);
+  return was;
+}
+
+/** `Submitter.prepare` in a record that is free: a job whose argument is `argument`. */
+export function prepare(h, record, argument) {
+  const { m } = h.region;
+  const at = recordAt(h.region, record);
+  h.freed = h.freed.filter((other) => other !== record);
+  poke(m, at + RECORD_META, metaFor(HOST, 0, 0));
+  poke(m, at + RECORD_INLINE, 0);
+  poke(m, at + RECORD_HANDLER, argument);
+  return toQueued(m, at, record);
+}
+
+/** `Submitter.publishAhead`. */
+export function publishAhead({ region }, entries) {
+  if (entries.length === 0) return;
+  publishRun(region, AT + SLOT_FRONT, entries);
+  markFront(region.m, HOST);
+}
+
+/** `Endings.#giveBackBatch`, and the `beforeSleep` that follows in `Core.#jobsMoved`. */
+export function rescue(h, slot, target = 1) {
+  const entries = [];
+  takeBatch(h.region.m, slot, entries);
+  publishAhead(h, entries);
+  beforeSleep(h, target);
+  return entries.length;
+}
+
+/** `Threads.#onExit`, `Deaths.onExit`: after the `exit` of the thread of `slot`. `onMayStart` is the caller's. */
 export function onExit(h, slot) {
   const { region } = h;
   toVacant(region.m, slot);
   drain(h);
   const remains = recoverSlot(region, slot);
   for (const record of remains.settled) settle(h, record);
-  for (const record of remains.died) fail(h, record, h.died);
-  if (remains.requeued.length > 0) {
-    publishRun(region, AT + SLOT_FRONT, remains.requeued);
-    markFront(region.m, HOST);
-  }
+  for (const record of remains.abandoned) fail(h, record, h.died);
+  publishAhead(h, remains.requeued);
+  for (const record of remains.died) die(h, record);
 }
 
-/** `Threads.start`: `new Worker`, from which on the thread may run, then `toStarting`. `created` is a word that the thread waits for. */
+/** `Deaths.#die`, `Submitter.retry`. */
+function die(h, record) {
+  if (h.retried >= h.retries) return fail(h, record, h.died);
+  const { m } = h.region;
+  const at = recordAt(h.region, record);
+  h.retried++;
+  poke(m, at + RECORD_META, withAttempt(metaFor(HOST, 0, 0), h.retried));
+  publishAhead(h, [toRetried(m, at, record)]);
+}
+
+/** `Threads.start`: `toStarting`, then `new Worker`, from which on the thread may run. `created` is a word that the thread waits for. */
 export function startThread({ region: { m } }, slot, created) {
+  toStarting(m, slot);
   store(m, created, 1);
   notify(m, created, 1);
-  toStarting(m, slot);
 }
 
 /** `Core.beforeSleep`, which also follows an exit. */
@@ -92,7 +191,7 @@ export function failQueued(h, records) {
 /** `Submitter.failAll`: what is neither settled nor failed yet. */
 export function failAll(h, records) {
   for (const record of records) {
-    if (![...h.settled, ...h.died, ...h.cut].includes(record)) fail(h, record, h.cut);
+    if (!endsOf(h).includes(record)) fail(h, record, h.cut);
   }
 }
 
@@ -120,4 +219,4 @@ export async function settleAll(h, jobs) {
 }
 
 /** How every job ended, as text that must name each of them once. */
-export const endsOf = (h) => [...h.settled, ...h.died, ...h.cut];
+export const endsOf = (h) => [...h.settled, ...h.died, ...h.cut, ...h.ended];

@@ -2,11 +2,12 @@
  * A worker without its event loop: the functions of `src/pool` that its loop is made of, in the loop's order. Each function here
  * names the one it mirrors; when that one changes, this must. Threads of the model.
  *
- * Left out: the clock and slices (`#sliceIsOver`), handlers that load (`UNKNOWN`), async tasks, the heap's limit. A `TURN` of the
- * event loop is one point more where others can run, and every operation is one already.
+ * Left out: the clock and slices (`#sliceIsOver`), imports (an async task, as far as the others can tell), the heap's limit. A
+ * `TURN` of the event loop is one point more where others can run, and every operation is one already.
  */
 import { load, peek, poke, store, waitAsync } from '#atomics';
 import {
+  batchLeft,
   HOST,
   metaFor,
   RECORD_HANDLER,
@@ -14,6 +15,7 @@ import {
   REGION_RECYCLE,
   recordAt,
   recordOf,
+  SLOT_BATCH,
   SLOT_GUARD,
   SLOT_PERMIT,
   SLOT_RUN,
@@ -21,45 +23,70 @@ import {
   submitterOf,
 } from '#memory';
 import * as pool from '#pool';
-import { complete, isIn, QUEUED, toSettled, toStarted, wake } from '#ring';
+import { ABANDONED, complete, isIn, QUEUED, toSettled, toStarted, wake } from '#ring';
 import { noteStart } from './shared.js';
 
 const { NO_ENTRY } = pool;
 
-/** What the loop keeps for itself. `maxBatch` jobs are claimed together if it is not 1. */
-export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false } = {}) {
+/** What the loop keeps for itself. `maxBatch` jobs are claimed together if it is not 1. The tasks of the records in `awaits` are async. */
+export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false, awaits = [], tasksPerWorker = 2 } = {}) {
   const claimer = pool.claimer(region, slot, maxBatch, 0);
   claimer.size = maxBatch;
-  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, recycle: 0, started: 0, ran: [], read: [], found: false };
+  const counts = { recycle: 0, started: 0, ran: [], read: [], relied: false, inFlight: [] };
+  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, awaits, tasksPerWorker, ...counts };
 }
 
-/** `Runner.run`, one task at a time: its place in the run list is the first. */
-export function run(w, entry) {
+/** `Runner.run` up to the handler; `place` of the run list. False: the entry is void. */
+export function begin(w, entry, place = 0) {
   const { m } = w.region;
-  const record = recordOf(entry);
-  const at = recordAt(w.region, record);
-  if (!isIn(m, at, entry, QUEUED)) return;
-  store(m, w.at + SLOT_RUN, entry);
+  const at = recordAt(w.region, recordOf(entry));
+  if (!isIn(m, at, entry, QUEUED)) return false;
+  store(m, w.at + SLOT_RUN + place, entry);
   if (!toStarted(m, at, entry)) {
-    store(m, w.at + SLOT_RUN, 0);
-    return;
+    store(m, w.at + SLOT_RUN + place, 0);
+    return false;
   }
   w.started++;
   noteStart(w.region, at);
   w.read.push(peek(m, at + RECORD_HANDLER)); // what the submitter wrote: the argument, for the model
-  if (w.guarded) pool.leaveLibrary(m, w.at + SLOT_GUARD);
-  w.ran.push(record); // the handler
-  if (w.guarded) pool.enterLibrary(m, w.at + SLOT_GUARD);
-  handOver(w, record, at);
+  return true;
+}
+
+/** `Runner.run`: one task from start to hand-over, or the begin of an async one. */
+export function run(w, entry) {
+  const record = recordOf(entry);
+  const place = w.inFlight.length; // the model's tasks settle in the opposite order
+  if (!begin(w, entry, place)) return;
+  if (w.guarded) pool.leaveLibrary(w.region.m, w.at + SLOT_GUARD);
+  if (!w.awaits.includes(record)) w.ran.push(record); // the handler
+  if (w.guarded) pool.enterLibrary(w.region.m, w.at + SLOT_GUARD);
+  if (w.awaits.includes(record)) w.inFlight.push(entry);
+  else handOver(w, entry, place);
 }
 
 /** `Runner.#handOver`; the result is the word META. */
-function handOver(w, record, at) {
+export function handOver(w, entry, place = 0) {
   const { m } = w.region;
+  const at = recordAt(w.region, recordOf(entry));
   const submitter = submitterOf(peek(m, at + RECORD_META));
   poke(m, at + RECORD_META, metaFor(submitter, 0, 1));
-  if (toSettled(m, at)) complete(w.region, slotAt(submitter), record, at);
-  store(m, w.at + SLOT_RUN, 0);
+  if (toSettled(m, at)) complete(w.region, slotAt(submitter), recordOf(entry), at);
+  store(m, w.at + SLOT_RUN + place, 0);
+}
+
+/** `Runner.#await`: the youngest of the async tasks is done. */
+export function settleOne(w) {
+  const entry = w.inFlight.pop();
+  w.ran.push(recordOf(entry));
+  if (w.guarded) pool.enterLibrary(w.region.m, w.at + SLOT_GUARD);
+  handOver(w, entry, w.inFlight.length);
+  if (w.guarded) pool.leaveLibrary(w.region.m, w.at + SLOT_GUARD);
+}
+
+/** `Runner.isHeld`. */
+function isHeld(w) {
+  for (const entry of w.inFlight) if (isIn(w.region.m, recordAt(w.region, recordOf(entry)), entry, ABANDONED)) return true;
+  return false;
 }
 
 /** `WorkerLoop.#mustLeave`. */
@@ -71,21 +98,38 @@ export function mustLeave(w) {
 export const LEAVE = 'leave';
 export const NOTHING = 'nothing';
 export const TURN = 'turn';
+export const FULL = 'full';
 
 /** `WorkerLoop.#claimAndRun`, for at most `most` jobs. */
 export function claimAndRun(w, most = Number.POSITIVE_INFINITY) {
   for (let k = 0; k < most; k++) {
+    if (w.inFlight.length > 0 && (w.inFlight.length >= w.tasksPerWorker || isHeld(w))) return FULL;
     if (mustLeave(w)) return LEAVE;
     let entry = pool.takeNext(w.region.m, w.at);
     if (entry === NO_ENTRY) {
-      entry = pool.claim(w.claimer, w.maxJobs === 0 ? w.maxBatch : Math.min(w.maxBatch, w.maxJobs - w.started));
+      entry = pool.claim(w.claimer, mostToClaim(w));
       if (entry === NO_ENTRY) return NOTHING;
-      if (w.found) passWakeOn(w.region);
-      w.found = false;
+      if (w.relied) passWakeOn(w.region);
+      w.relied = false;
     }
     run(w, entry);
+    if (w.inFlight.length > 0) giveBackRest(w);
   }
   return TURN;
+}
+
+/** `WorkerLoop.#mostToClaim`. */
+function mostToClaim(w) {
+  if (w.inFlight.length > 0) return 1;
+  return w.maxJobs === 0 ? w.maxBatch : Math.min(w.maxBatch, w.maxJobs - w.started);
+}
+
+/** `WorkerLoop.#giveBackRest`. */
+export function giveBackRest(w) {
+  if (batchLeft(load(w.region.m, w.at + SLOT_BATCH)) === 0) return;
+  w.claimer.size = 1;
+  pool.giveBack(w.claimer);
+  passWakeOn(w.region);
 }
 
 /** `WorkerLoop.#passWakeOn`. */
@@ -96,10 +140,11 @@ export function passWakeOn(region) {
 /** `Search.find` with `looks` looks. */
 export function find(w, looks) {
   if (!pool.startSearch(w.region.m, w.slot)) return false;
-  w.found = false;
-  for (let k = 0; k < looks && !w.found; k++) w.found = pool.anySource(w.region);
+  w.relied = true;
+  let found = false;
+  for (let k = 0; k < looks && !found; k++) found = pool.anySource(w.region);
   pool.endSearch(w.region.m);
-  return w.found;
+  return found;
 }
 
 /** Nobody has claimed the wake-up of the sleeper that gave up. */
@@ -132,9 +177,9 @@ export async function sleep(w) {
   }
 }
 
-/** `WorkerLoop.#leave`. */
+/** `WorkerLoop.#leave`, the first time. Its async tasks settle afterwards, and then it exits. */
 export function leave(w) {
-  pool.giveBack(w.claimer, NO_ENTRY);
+  pool.giveBack(w.claimer);
   pool.toLeaving(w.region.m, w.slot);
   passWakeOn(w.region);
 }
