@@ -22,7 +22,7 @@ test.each([
     await pass(toldAt - 1);
     expect(worker.told()).toEqual([]);
     await pass(2);
-    if (toldAt < timeoutMs) expect(worker.told()).toMatchObject([{ kind: 'abort', entry }]);
+    if (toldAt < timeoutMs) expect(worker.told()).toMatchObject([{ type: 'abort', entry }]);
     if (toldAt < timeoutMs - 2) expect(worker.terminated).toBe(0);
     await pass(timeoutMs - toldAt + 2);
     expect(worker.terminated).toBe(1);
@@ -43,7 +43,7 @@ test('a task that heeds the signal of a stop is completed, not cut', async () =>
   worker.start();
   const report = watch(queue.stop({ timeoutMs: 10_000 }));
   await pass(9_001);
-  expect(worker.told()).toMatchObject([{ kind: 'abort' }]);
+  expect(worker.told()).toMatchObject([{ type: 'abort' }]);
   worker.settle('in good order');
   await until(() => task.value, 'the result');
   worker.exit(0);
@@ -61,7 +61,7 @@ test('a task that was given up is waited for like a running one, and is told no 
   controller.abort();
   await pass(0);
   expect(task.code).toBe('ABORT_ERR');
-  expect(worker.told()).toMatchObject([{ kind: 'abort', entry }]);
+  expect(worker.told()).toMatchObject([{ type: 'abort', entry }]);
   const report = watch(queue.stop({ timeoutMs: 10_000 }));
   await pass(4_000);
   expect(report).toEqual({});
