@@ -1,6 +1,6 @@
 /** A broken invariant is our bug, never the caller's: the worker dies and is replaced. Any thread. */
 
-/** Thrown by `assert` alone. Nobody catches it except the edge of a thread, which reports it with a dump of the region. */
+/** Thrown by `assert` alone. Nobody may catch it but the edge of a thread. */
 export class BrokenInvariant extends Error {
   static {
     // On the prototype and hidden, as the built-in classes have it.

@@ -8,7 +8,7 @@ export { toWire, type ErrorWire, type WireValue } from './error-wire.ts';
 export { outOfRange, wrongType } from './check.ts';
 export { readQueueOptions, type FailedJob, type QueueOptions, type ResolvedOptions, type ThreadOptions } from './options.ts';
 export { parallelism, type ProcessorSource } from './parallelism.ts';
-export { got, readable } from './readable.ts';
+export { got, messageOf, readable } from './readable.ts';
 export {
   readRunOptions,
   readStopOptions,

@@ -49,11 +49,11 @@ export interface QueueOptions extends ThreadOptions {
   readonly stopTimeoutMs?: number | undefined;
   /** Time between the firing of `task.signal` and the end of the thread, in ms. @default 1000 */
   readonly graceMs?: number | undefined;
-  /** Async tasks that may overlap in one worker, an integer from 1 to 64, or `'auto'`. @default 1 */
+  /** Async tasks that may overlap in one worker, an integer from 1 to 64, or `'auto'`, which is 64. @default 1 */
   readonly tasksPerWorker?: number | 'auto' | undefined;
   /** How long a worker looks for work before it parks, in µs, at most 1000. `0` turns it off. @default adaptive, at most 50 */
   readonly spinUs?: number | undefined;
-  /** Parked workers kept warm once blocked ones had to be made up for, at most `concurrency`. @default 1 */
+  /** Parked workers kept warm once blocked ones had to be made up for, at most `concurrency`. Not acted on yet: setting it is a TypeError. @default 1 */
   readonly spares?: number | undefined;
   /** How many workers should run while none is blocked, an integer from 1. @default the processors of this process, by affinity and cgroup quota */
   readonly parallelism?: number | undefined;
@@ -71,7 +71,7 @@ export interface QueueOptions extends ThreadOptions {
   readonly codec?: URL | undefined;
   /** Told of each failed task that was pushed or submitted, never of those of `run`. @default none: the `error` event is told */
   readonly onError?: ((error: unknown, job: FailedJob) => void) | undefined;
-  /** Whether the native probe is used where it loads. @default true */
+  /** Whether a native probe is used where one loads. None ships yet. @default true */
   readonly native?: boolean | undefined;
 }
 

@@ -80,3 +80,12 @@ function short(text: string): string {
 function quote(text: string): string {
   return text.length > MAX_SHOWN ? `${JSON.stringify(text.slice(0, MAX_SHOWN)).slice(0, -1)}…"` : JSON.stringify(text);
 }
+
+/** The message of whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : got(thrown);
+  } catch {
+    return got(thrown);
+  }
+}

@@ -21,7 +21,7 @@ export interface RunOptions {
    * more than 32 KiB, ports, streams), what is larger than 1 MiB, and kinds like Blob or KeyObject. @default 'reject'
    */
   readonly onCrash?: 'reject' | { readonly retry: number } | undefined;
-  /** Told of each value that the handler passes to `task.progress`, in order. @default none */
+  /** Told of each value that the handler passes to `task.progress`, in order. Not acted on yet: setting it is a TypeError. @default none */
   readonly onProgress?: ((value: unknown) => void) | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ResolvedStopOptions {
 
 const ms = is.amount('a number of ms');
 
-/** Most re-runs of one task. Larger, and the count no longer fits the 8 bits of its attempt. */
+/** Most re-runs of one task: more would only hide a handler that always dies. Above 4,094 the count outgrows the 12 bits of its attempt. */
 const MAX_RETRY = 255;
 
 const RUN: is.Table<RunOptions> = {

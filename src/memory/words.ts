@@ -1,5 +1,5 @@
 /**
- * Packed words: their fields, and the only shifts in the code base. Any thread; pure.
+ * Packed words: their fields, and the only place that shifts them. Any thread; pure.
  *
  *   state of a record   generation (28) | state (4)             RECORD_STATE
  *   entry of a ring     record number (24) | generation (8)     ring slots, SLOT_ENTRIES, SLOT_RUN

@@ -32,13 +32,14 @@ const SMALLEST_WORDS = 16;
 /** Small blocks are cut from chunks of so many words. Smaller: the region's one counter is hit often; larger: idle slots hold more. */
 const CHUNK_WORDS = 65_536;
 
-/** Larger payloads find no room once half of the region is in use: they go by port then, and leave it to records, rings and small ones. */
-export const LARGE_BYTES: number = CHUNK_WORDS;
-
 /** Bytes between a block's first word and its payload. */
 const HEADER_BYTES: number = BLOCK_HEADER * 4;
+/** Larger blocks are taken from the region one by one, and none once half of it is in use. */
+const LARGE_WORDS: number = CHUNK_WORDS / 4;
+/** Larger payloads find no room once half of the region is in use: they go by port then, and leave it to records, rings and small ones. */
+export const LARGE_BYTES: number = LARGE_WORDS * 4 - HEADER_BYTES;
 
-/** @thread owner of `slot`. Byte offset of a block with room for `bytes`, or 0 when the region is at its limit. */
+/** @thread owner of `slot`. Byte offset of a block with room for `bytes`, or 0 when the region is at its limit, or, for more than `LARGE_BYTES`, half taken. */
 export function allocateBlock(region: Region, slot: Slot, bytes: number): number {
   const words = Math.ceil((bytes + HEADER_BYTES) / 4);
   const sizeClass = words <= SMALLEST_WORDS ? 0 : 32 - Math.clz32(Math.ceil(words / SMALLEST_WORDS) - 1);
@@ -99,7 +100,7 @@ function pushFree(m: Int32Array, arena: number, block: number, sizeClass: number
 }
 
 function cut(region: Region, arena: number, words: number): number {
-  if (words > CHUNK_WORDS / 4) return load(region.m, REGION_TOP) > load(region.m, REGION_MAX) / 2 ? NONE : allocate(region, words);
+  if (words > LARGE_WORDS) return load(region.m, REGION_TOP) > load(region.m, REGION_MAX) / 2 ? NONE : allocate(region, words);
   const cursor = peek(region.m, arena + ARENA_CURSOR);
   if (cursor + words > peek(region.m, arena + ARENA_END)) {
     const chunk = allocate(region, CHUNK_WORDS);

@@ -1,6 +1,6 @@
 /**
  * Definitions: what a handler id stands for, as text in the region, so that a worker finds a new one while the host is blocked.
- * Written by the host, once each; read by workers. Task values never hold any of it.
+ * The text is written by the host, once each, the load failures by any worker and the host; workers read both. Task values never hold any of it.
  */
 import { cas, load, peek, poke, store } from '#atomics';
 import { type ErrorWire, type Slot, ticks } from '#base';

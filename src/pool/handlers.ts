@@ -7,7 +7,7 @@
  * The failure counts in shared memory; after `FAILURES_MAX` in a row jobs of that handler fail at once until its back-off ends.
  */
 import { store } from '#atomics';
-import { fromWire, got, type RailheadError, railheadError, type Slot, toWire } from '#base';
+import { fromWire, got, messageOf, type RailheadError, railheadError, type Slot, toWire } from '#base';
 import { DEFINITION_COUNT, type Region, SLOT_GUARD, SLOT_LOADING, slotAt } from '#memory';
 import { backingOff, type Definition, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition } from './definition.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
@@ -158,14 +158,6 @@ function notExported(definition: Definition & { kind: 'module' }, found: unknown
   const what = found === undefined ? 'is not there' : `is not a function: ${got(found)}`;
   return `Expected the export \`${definition.exportName}\` of ${definition.url} to be a function, but it ${what}; ${has}`;
 }
-
-const messageOf = (thrown: unknown): string => {
-  try {
-    return thrown instanceof Error ? String(thrown.message) : got(thrown);
-  } catch {
-    return got(thrown);
-  }
-};
 
 /** Helpers that transpilers call from inside functions they rewrite: they come with the text of every function handler. */
 const PRELUDE = '(function (__name) { return (';

@@ -9,7 +9,7 @@
  * its result, a codec.
  */
 import { peek, poke } from '#atomics';
-import { type Entry, railheadError } from '#base';
+import { type Entry, railheadError, messageOf } from '#base';
 import { CRASH_LOOP, RECORD_HANDLER, type Region, recordAt, recordOf, SLOT_GUARD, SLOT_STARTED, slotAt } from '#memory';
 import { type Codec, causeOf, deserializeWith, Encoded, FORM_PORT, formAt, getArgument, readPort } from '#payload';
 import { isIn, QUEUED, toStarted } from '#ring';
@@ -234,7 +234,7 @@ function decoded(handler: Loaded, codec: Codec, encoded: Encoded): unknown {
 }
 
 function notRead(handler: Loaded, thrown: unknown): unknown {
-  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  const why = messageOf(thrown);
   return railheadError('E_ARGUMENT_CLONE', `The value for handler \`${handler.name}\` could not be read in the worker: ${why}`, {
     cause: causeOf(thrown),
   });

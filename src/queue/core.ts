@@ -3,7 +3,16 @@
  */
 import type { EventEmitter } from 'node:events';
 import { add, store } from '#atomics';
-import { parallelism, type RailheadError, type RecordNumber, type ResolvedOptions, railheadError, type Sequence, type Slot } from '#base';
+import {
+  parallelism,
+  type RailheadError,
+  type RecordNumber,
+  type ResolvedOptions,
+  railheadError,
+  type Sequence,
+  type Slot,
+  messageOf,
+} from '#base';
 import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
 import { resetUnread, tellFall } from '#payload';
 import { anySource, ENOUGH, type Receivers, runningWorkers, runsAny, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
@@ -13,14 +22,14 @@ import { Deaths } from './deaths.ts';
 import { Definitions } from './definitions.ts';
 import { Endings } from './endings.ts';
 import { startedJobs } from './gauges.ts';
-import { Inbox } from './inbox.ts';
+import { Inbox, type InboxOwner } from './inbox.ts';
 import type { Job } from './job.ts';
 import { refuseNotYet } from './not-yet.ts';
 import { HostPorts } from './ports.ts';
 import { Reports } from './reports.ts';
-import { Submitter } from './submitter.ts';
-import { Tally } from './tally.ts';
-import { BOOT_FAILURES_MAX, slotsFor, type Thread, Threads } from './threads.ts';
+import { Submitter, type SubmitterListener } from './submitter.ts';
+import { Tally, type TallyOwner } from './tally.ts';
+import { BOOT_FAILURES_MAX, slotsFor, type Thread, Threads, type ThreadsListener } from './threads.ts';
 
 /** For tests: small rings and records, and sequences that begin near a wrap. */
 export interface Internals {
@@ -30,7 +39,7 @@ export interface Internals {
   readonly maxRegionBytes?: number;
 }
 
-export class Core {
+export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsListener {
   readonly options: Readonly<ResolvedOptions>;
   readonly region: Region;
   readonly threads: Threads;
@@ -186,7 +195,7 @@ export class Core {
   /** Threads cannot even boot: what waits would wait for ever. */
   onBootFailure(error: unknown, failures: number): void {
     if (failures < BOOT_FAILURES_MAX) return;
-    const message = `No worker could be started, ${failures} times in a row: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `No worker could be started, ${failures} times in a row: ${messageOf(error)}`;
     this.bootError = railheadError('E_WORKER_DIED', message, { reason: 'crash', cause: error });
     this.submitter.failQueued(this.bootError);
     this.#reports.event('crashLoop', { handler: undefined, error });

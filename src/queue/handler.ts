@@ -41,10 +41,10 @@ export type Handler<In, Out> = HandlerFunction<In, Out> | ModuleHandler<In, Out>
  */
 export function handler<In = any, Out = any>(url: URL | string, exportName: string = 'default'): ModuleHandler<In, Out> {
   if (typeof exportName !== 'string' || exportName === '')
-    throw wrongType(`Expected the export's name to be a non-empty string, ${got(exportName)}`);
-  if (exportName === '__proto__') throw wrongType("Expected the export's name to be an export, got `__proto__`");
+    throw wrongType(`Expected \`exportName\` to be a non-empty string, ${got(exportName)}`);
+  if (exportName === '__proto__') throw wrongType('Expected `exportName` to be the name of an export, got `__proto__` (string)');
   const address = moduleAddress(url);
-  if (address === undefined) throw wrongType(`Expected the module to be a file URL or an absolute path, ${got(url)}`);
+  if (address === undefined) throw wrongType(`Expected \`url\` to be a file URL or an absolute path, ${got(url)}`);
   return new ModuleHandler(address, exportName);
 }
 

@@ -1,5 +1,5 @@
 /** Results: from a settled record to a value. Host thread. */
-import { type RailheadError, type RecordNumber, railheadError } from '#base';
+import { type RailheadError, type RecordNumber, railheadError, messageOf } from '#base';
 import type { Region } from '#memory';
 import { type Codec, causeOf, deserializeWith, Encoded, FORM_PORT, formAt, getResult, portOwner } from '#payload';
 import { Later } from './later.ts';
@@ -48,6 +48,6 @@ export class Results {
 }
 
 function notRead(thrown: unknown): RailheadError {
-  const why = thrown instanceof Error ? thrown.message : String(thrown);
+  const why = messageOf(thrown);
   return railheadError('E_RESULT_CLONE', `The task ran, but its result could not be read: ${why}`, { cause: causeOf(thrown) });
 }

@@ -24,7 +24,7 @@ export interface StopReport {
   readonly failed: number;
   /** Admitted tasks that were cut: `run` rejected with `E_QUEUE_STOPPED`. */
   readonly cut: number;
-  /** Threads that could not be ended, the handler each was in, and since when at least, in ms. */
+  /** Threads that could not be ended, the handler each was in, and for how long at least, in ms, counted from the call of `stop`. */
   readonly stuck: readonly { readonly workerId: number; readonly handler: string; readonly sinceMs: number }[];
 }
 

@@ -8,7 +8,7 @@ import type { Handler } from './handler.ts';
  * Runs work on worker threads. Workers pull jobs from a FIFO in shared memory and are reused; they run on about as many threads
  * as there are processors, and `concurrency` is the most there ever are. An idle queue does not keep the process alive.
  *
- * Each task settles exactly once. A task runs at most once: one whose worker died fails with `E_WORKER_DIED`.
+ * Each task settles exactly once. It runs once, or up to `retry` times more if its worker dies and `onCrash` asks for that.
  *
  * @throws TypeError (`ERR_INVALID_ARG_TYPE`) or RangeError (`ERR_OUT_OF_RANGE`) for a wrong or unknown option.
  * @example
@@ -26,7 +26,7 @@ export class TaskQueue extends BaseQueue {
    *
    * `handler` is a self-contained function, a file URL or absolute path of a module (its default export), or `handler(url, name)`.
    * A handler's own error passes through with class name, message, stack, code, cause and own properties.
-   * Rejects with `E_QUEUE_FULL`, `E_QUEUE_STOPPED`, `E_ARGUMENT_CLONE`, `E_RESULT_CLONE`, `E_TOO_LARGE`, `E_HANDLER_LOAD`,
+   * Rejects with `ABORT_ERR`, `E_TASK_TIMEOUT`, `E_TASK_DEADLINE`, `E_WORKER_TERMINATED`, `E_QUEUE_FULL`, `E_QUEUE_STOPPED`, `E_ARGUMENT_CLONE`, `E_RESULT_CLONE`, `E_TOO_LARGE`, `E_HANDLER_LOAD`,
    * `E_HANDLER_EXPORT`, `E_CAPTURED`, `E_WORKER_DIED`, or a TypeError for a wrong handler or option.
    */
   run<In, Out>(handler: Handler<In, Out>, value: In, options?: RunOptions): Promise<Awaited<Out>>;

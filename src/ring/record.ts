@@ -3,7 +3,10 @@
  *
  *   FREE -> QUEUED -> STARTED -> SETTLED -> FREE (next generation)
  *              |          └─> ABANDONED ──┘
- *              └─> FREE (next generation): cancelled
+ *              ├─> FREE (next generation): cancelled, or taken back before it was published
+ *              └─> QUEUED (next generation): its claimer died before the start
+ *   STARTED, ABANDONED -> FREE: its thread died, or the queue was cut
+ *   STARTED -> QUEUED (next generation): its thread died, and it runs again
  *
  * ABANDONED: the submitter has given up on a running job. Its promise is settled, but record, payload and key stay taken until
  * the worker's own late settle, or the worker's `exit`: until then its thread may still write there.
@@ -28,7 +31,7 @@ export function toQueued(m: Int32Array, at: number, record: RecordNumber): Entry
   return entryFor(record, word);
 }
 
-/** @thread worker. True: the job is this worker's. False: the entry is void, somebody else has the job or it is gone. */
+/** @thread worker; or the submitter, which starts a job only to fail it. True: the job is the caller's. False: the entry is void, somebody else has the job or it is gone. */
 export function toStarted(m: Int32Array, at: number, entry: Entry): boolean {
   const word = load(m, at + RECORD_STATE);
   if (stateOf(word) !== QUEUED || !isCurrent(entry, word)) return false;

@@ -162,3 +162,10 @@ describe('at the limit of memory', () => {
     expect(more).toBe(65_536 / 16 - 1);
   });
 });
+
+it('past half of the region, payloads of up to LARGE_BYTES still find room, and larger ones do not', () => {
+  const region = createRegion(2, 8 * 1024 * 1024);
+  while (allocateBlock(region, 1 as Slot, LARGE_BYTES + 1) !== 0);
+  expect(allocateBlock(region, 1 as Slot, LARGE_BYTES)).not.toBe(0);
+  expect(allocateBlock(region, 1 as Slot, LARGE_BYTES + 1)).toBe(0);
+});
