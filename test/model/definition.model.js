@@ -232,10 +232,7 @@ mutant('failures counted by a load and a store', {
 mutant('counted before the cause is kept', {
   module: M,
   by: 'a failure is kept whole, and before jobs are refused for it',
-  replace: [
-    /if \(before >= FAILURES_MAX - 1\)\s*(keepFailure\(region, slot, id, cause\);).*\n(\s*const seen = .*)/,
-    '$2 $1',
-  ],
+  replace: [/if \(before >= FAILURES_MAX - 1\)\s*(keepFailure\(region, slot, id, cause\);).*\n(\s*const seen = .*)/, '$2 $1'],
 });
 mutant('the kept failure is shown before it is written', {
   module: M,
@@ -257,6 +254,12 @@ mutant('published before it is defined', {
 });
 mutant('no look at the id after offset and length are read, nor later', {
   module: M,
-  replace: [/if \(load\(m, row \+ DEFINITION_ID\) !== id\)\n?\s*return undefined; \/\/ offset[^\n]*\n([^\n]*\n)\s*if \(cas\(m, row \+ DEFINITION_ID, id, id\) !== id\)\n\s*return undefined;/, '$1'],
+  replace: [
+    /if \(load\(m, row \+ DEFINITION_ID\) !== id\)\n?\s*return undefined; \/\/ offset[^\n]*\n([^\n]*\n)\s*if \(cas\(m, row \+ DEFINITION_ID, id, id\) !== id\)\n\s*return undefined;/,
+    '$1',
+  ],
 });
-mutant('a row is left as it is when its text is freed', { module: 'definition.model.js', replace: [/dropDefinition\(host\.m, OLD\);/, ''] });
+mutant('a row is left as it is when its text is freed', {
+  module: 'definition.model.js',
+  replace: [/dropDefinition\(host\.m, OLD\);/, ''],
+});
