@@ -11,7 +11,7 @@ import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { beforeSleep, endsOf, host, onExit } from './parts/host.js';
 import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, startable, startsOf, viewOf } from './parts/shared.js';
-import { begin, claimAndRun, find, park, passWakeOn, run, sleep, worker } from './parts/worker.js';
+import { begin, claimAndRun, find, handOver, leave, park, passWakeOn, run, sleep, worker } from './parts/worker.js';
 
 /** So many jobs in the host's lane; workers 1 and 2, which claim up to `maxBatch` together. */
 const setup =
@@ -100,6 +100,20 @@ litmus('dies giving back', {
   },
   outcome: (s, { victim }) => (victim === 'died' ? account(s) : 'it lives'),
   outcomes: results('it lives', '0 died, 2 left', '0 died, 3 left', '1 died, 1 left', '1 died, 2 left'),
+});
+
+litmus('dies leaving, with a task under way', {
+  ...dies,
+  setup: setup(3, 2),
+  threads: {
+    victim: (s) => {
+      begin(s[1], claim(s[1].claimer, 2));
+      leave(s[1]);
+      handOver(s[1], s.entries[0]);
+    },
+    host: (s) => onExit(s.h, 1),
+  },
+  outcomes: results('0 died, 2 left', '0 died, 3 left', '1 died, 2 left'),
 });
 
 /** The next thread of its slot does the same, and may not die of what was left half-done. */

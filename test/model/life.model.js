@@ -3,14 +3,14 @@
  * counts no more, so it finds somebody for what is still there. The host's side mirrors `Threads.start` and `#onExit`.
  */
 import { load, store, wait } from '#atomics';
-import { HOST, hasBit, LIVE_BITS, REGION_TARGET, SLOT_FRONT, SLOT_LIFE, slotAt } from '#memory';
-import { LEAVING, LIVE, runningWorkers, toLeaving, STARTING, toLive, toStarting, toVacant, VACANT } from '#pool';
-import { openLane } from '#ring';
+import { HOST, hasBit, LIVE_BITS, REGION_TARGET, SLOT_FRONT, SLOT_LANE, SLOT_LIFE, slotAt } from '#memory';
+import { LEAVING, LIVE, publishIdle, runningWorkers, toLeaving, STARTING, toLive, toStarting, toVacant, VACANT } from '#pool';
+import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { host, settleAll, startThread, submit } from './parts/host.js';
 import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, startable, viewOf } from './parts/shared.js';
-import { leave, passWakeOn, worker, workUntilLeaving } from './parts/worker.js';
+import { leave, passWakeOn, settleOne, sleep, worker, workUntilLeaving } from './parts/worker.js';
 
 const setup =
   (jobs, ...live) =>
@@ -107,6 +107,53 @@ litmus('one that leaves and one that sleeps', {
   outcomes: { 'by the sleeper': 'the other found nothing', 'by both': 'one each' },
 });
 
+/** Worker 2 sleeps; only what worker 1 does can wake it. */
+const withSleeper = (jobs, given) => () => {
+  const s = setup(jobs, 1, 2)();
+  Object.assign(s[1], { maxJobs: 0, maxBatch: 2 }, given);
+  s[1].claimer.size = 2;
+  for (const entry of s.entries) publish(s.region, slotAt(HOST) + SLOT_LANE, entry);
+  publishIdle(s.region.m, 2);
+  store(s.region.m, REGION_TARGET, 2);
+  return s;
+};
+const leavesToOthers = {
+  describe,
+  mayBlock: ['leaver', 'sleeper'],
+  threads: {
+    leaver: async (s) => {
+      await workUntilLeaving(s[1]);
+      while (s[1].inFlight.length > 0) settleOne(s[1]);
+    },
+    sleeper: async (s) => {
+      await sleep(s[2]);
+      return workUntilLeaving(s[2]);
+    },
+  },
+  outcome: (s, { leaver }) => {
+    const left = startable(s.region, reachable(s.region));
+    if (left.length > 0) return 'some wait for ever';
+    if (leaver === 'blocked') return s[2].ran.length === s.jobs - 1 ? 'it parks, and its task goes on' : 'it sleeps with jobs in hand';
+    if (hasBit(s.region.m, LIVE_BITS, 1)) return 'still counted';
+    return onceEach(handedOver(s.region), s.jobs) || `${s[1].ran.length} by the leaver`;
+  },
+};
+
+litmus('one that leaves with a task under way', {
+  ...leavesToOthers,
+  setup: withSleeper(3, { awaits: [1], maxJobs: 2 }),
+  outcomes: {
+    '2 by the leaver': 'what was claimed behind the first went back, and one came again',
+    'it parks, and its task goes on': 'the other was quicker: nothing makes it leave',
+  },
+});
+
+litmus('one that leaves with a batch in hand', {
+  ...leavesToOthers,
+  setup: withSleeper(2, { spoils: 1 }),
+  outcomes: { '1 by the leaver': 'a module failed to load: it runs nothing more' },
+});
+
 litmus('exit is seen after leaving', {
   setup: () => {
     const s = setup(0)();
@@ -139,6 +186,11 @@ mutant('leaves before it stops counting', {
 mutant('leaves and tells nobody', {
   module: 'parts/worker.js',
   replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
+});
+mutant('leaves without giving back', {
+  module: 'parts/worker.js',
+  by: 'one that leaves with a batch in hand',
+  replace: [/(export function leave\(w\) \{\n)\s*pool\.giveBack\(w\.claimer\);/, '$1'],
 });
 mutant('leaves and still counts', {
   module: 'pool/life.js',

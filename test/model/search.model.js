@@ -3,19 +3,21 @@
  * the wake on for the rest. The worker is `parts/worker.js`; `find` mirrors `Search.find` with one look or two.
  */
 import { store } from '#atomics';
-import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, recordOf } from '#memory';
+import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, recordOf, SLOT_FRONT, slotAt } from '#memory';
 import { publishIdle } from '#pool';
+import { openLane } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
-import { host, settleAll, submit } from './parts/host.js';
+import { beforeSleep, end, host, settleAll, submit } from './parts/host.js';
 import { makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, viewOf } from './parts/shared.js';
-import { claimAndRun, find, park, sleep, worker, workUntilLeaving } from './parts/worker.js';
+import { claimAndRun, FULL, find, park, run, sleep, worker, workUntilLeaving } from './parts/worker.js';
 
 const setup =
   (jobs, ...live) =>
   () => {
     const region = makeRegion(2);
     makeLane(region, HOST, 2, 0);
+    openLane(region, slotAt(HOST) + SLOT_FRONT, 2, 0);
     makeLive(region, ...live);
     store(region.m, REGION_TARGET, live.length);
     if (live.includes(2)) publishIdle(region.m, 2); // worker 2 sleeps when the test begins
@@ -106,6 +108,40 @@ litmus('a searcher that leaves finds somebody for what it found', {
   },
   outcome: (s, results) => (s.h.started > 0 ? 'a thread is started' : account(s, results)),
   outcomes: { 'a thread is started': 'for the second job' },
+});
+
+/**
+ * From then on it takes nothing new: whoever relied on its search should not wait for its task. KNOWN FAULT, declared until it is mended:
+ * `#claimAndRun` returns FULL for a held worker without `#passWakeOn`. The job waits until the task settles or `graceMs` is over.
+ */
+litmus('a searcher whose task is given up', {
+  setup: () => {
+    const s = setup(2, 1, 2)();
+    s[1].awaits = [1];
+    run(s[1], s.entries[0]);
+    return s;
+  },
+  describe,
+  mayBlock: ['held', 'other'],
+  threads: {
+    held: async (s) => {
+      for (;;) {
+        if (claimAndRun(s[1]) === FULL) return;
+        if (find(s[1], 1)) continue;
+        await park(s[1]);
+      }
+      // Its task never settles.
+    },
+    other: (s) => workForEver(s[2], 0, true),
+    host: (s) => {
+      submit(s.h, s.entries[1]);
+      end(s.h, 1);
+      beforeSleep(s.h, 1); // `Core.#jobsMoved`
+    },
+  },
+  outcome: (s) =>
+    s[1].ran.length + s[2].ran.length === 1 ? 'run' : s.h.started > 0 ? 'a thread is started' : 'it waits behind a job that was given up',
+  outcomes: { run: 'by either', 'it waits behind a job that was given up': 'the known fault' },
 });
 
 mutant('the searcher does not say that it stopped', { module: 'pool/idle.js', replace: ['store(m, REGION_SEARCHER, 0);', ''] });

@@ -2,10 +2,12 @@
  * The host thread without its event loop: the parts of `src/queue` that touch shared words, in their order. Each function names
  * the one it mirrors. Threads of the model.
  */
-import { load, notify, peek, poke, store, waitAsync } from '#atomics';
+import { load, notify, peek, poke, store, wait, waitAsync } from '#atomics';
 import {
+  clearBit,
   entryFor,
   HOST,
+  LIVE_BITS,
   metaFor,
   RECORD_HANDLER,
   RECORD_INLINE,
@@ -13,6 +15,7 @@ import {
   RECORD_NEXT,
   RECORD_STATE,
   recordAt,
+  recordOf,
   SLOT_FRONT,
   SLOT_LANE,
   SLOT_WAKE,
@@ -20,7 +23,20 @@ import {
   stateOf,
   withAttempt,
 } from '#memory';
-import { anySource, ENOUGH, markFront, recoverSlot, START_ONE, takeBatch, toStarting, toVacant, wakeFor } from '#pool';
+import {
+  anySource,
+  BUSY,
+  doom,
+  ENOUGH,
+  MUST_END,
+  markFront,
+  recoverSlot,
+  START_ONE,
+  takeBatch,
+  toStarting,
+  toVacant,
+  wakeFor,
+} from '#pool';
 import {
   ARMED,
   arm,
@@ -28,8 +44,10 @@ import {
   disarm,
   FREE,
   hasCompleted,
+  isIn,
   publish,
   publishRun,
+  STARTED,
   TOO_LATE,
   takeCompleted,
   toEnded,
@@ -119,6 +137,14 @@ export function end(h, record) {
   return was;
 }
 
+/** `RunTimes.#look` at an entry that has been on a run list for too long. */
+export function overrun(h, entry) {
+  const record = recordOf(entry);
+  if (!isIn(h.region.m, recordAt(h.region, record), entry, STARTED)) return 'spared';
+  const was = end(h, record);
+  return was === CANCELLED ? 'cancelled a job that had not started' : was === TOO_LATE ? 'spared' : 'timed out';
+}
+
 /** `Submitter.prepare` in a record that is free: a job whose argument is `argument`. */
 export function prepare(h, record, argument) {
   const { m } = h.region;
@@ -135,6 +161,16 @@ export function publishAhead({ region }, entries) {
   if (entries.length === 0) return;
   publishRun(region, AT + SLOT_FRONT, entries);
   markFront(region.m, HOST);
+}
+
+/** `Endings.#endThread` and `Threads.condemn`, which ask at most `tries` times here. True: the thread is to be terminated now. */
+export function condemn({ region }, slot, entry, tries = 2) {
+  for (let k = 0; k < tries; k++) {
+    const is = doom(region, slot, entry);
+    if (is === MUST_END) clearBit(region.m, LIVE_BITS, slot);
+    if (is !== BUSY) return is === MUST_END;
+  }
+  return false;
 }
 
 /** `Endings.#giveBackBatch`, and the `beforeSleep` that follows in `Core.#jobsMoved`. */
@@ -216,6 +252,18 @@ export async function settleAll(h, jobs) {
     h.wait = null;
   }
   return h.settled;
+}
+
+/**
+ * The host's event loop, which runs one thing at a time: an `exit` that comes in the midst of a verb is told when that is over.
+ * @thread host: `endTurn` at the end of what it does, `nextTurn` before what follows. `turn` is a word.
+ */
+export function endTurn({ region: { m } }, turn) {
+  store(m, turn, 1);
+  notify(m, turn, 2); // as many as ever wait
+}
+export function nextTurn({ region: { m } }, turn) {
+  while (load(m, turn) === 0) wait(m, turn, 0);
 }
 
 /** How every job ended, as text that must name each of them once. */

@@ -28,12 +28,15 @@ import { noteStart } from './shared.js';
 
 const { NO_ENTRY } = pool;
 
-/** What the loop keeps for itself. `maxBatch` jobs are claimed together if it is not 1. The tasks of the records in `awaits` are async. */
-export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false, awaits = [], tasksPerWorker = 2 } = {}) {
+/**
+ * What the loop keeps for itself. `maxBatch` jobs are claimed together if it is not 1. The tasks of the records in `awaits` are async;
+ * the module of the task in `spoils` fails to load.
+ */
+export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false, awaits = [], tasksPerWorker = 2, spoils = 0 } = {}) {
   const claimer = pool.claimer(region, slot, maxBatch, 0);
   claimer.size = maxBatch;
-  const counts = { recycle: 0, started: 0, ran: [], read: [], relied: false, inFlight: [] };
-  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, awaits, tasksPerWorker, ...counts };
+  const counts = { recycle: 0, started: 0, ran: [], read: [], metas: [], relied: false, inFlight: [] };
+  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, awaits, tasksPerWorker, spoils, ...counts };
 }
 
 /** `Runner.run` up to the handler; `place` of the run list. False: the entry is void. */
@@ -49,6 +52,7 @@ export function begin(w, entry, place = 0) {
   w.started++;
   noteStart(w.region, at);
   w.read.push(peek(m, at + RECORD_HANDLER)); // what the submitter wrote: the argument, for the model
+  w.metas.push(peek(m, at + RECORD_META));
   return true;
 }
 
@@ -92,6 +96,7 @@ function isHeld(w) {
 /** `WorkerLoop.#mustLeave`. */
 export function mustLeave(w) {
   if (w.maxJobs !== 0 && w.started >= w.maxJobs) return true;
+  if (w.spoils !== 0 && w.ran.includes(w.spoils)) return true;
   return !pool.mayStart(w.region.m) || load(w.region.m, REGION_RECYCLE) !== w.recycle;
 }
 
