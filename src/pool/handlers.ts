@@ -159,8 +159,11 @@ function notExported(definition: Definition & { kind: 'module' }, found: unknown
   return `Expected the export \`${definition.exportName}\` of ${definition.url} to be a function, but it ${what}; ${has}`;
 }
 
-/** Helpers that transpilers call from inside functions they rewrite: they come with the text of every function handler. */
-const PRELUDE = '(function (__name) { return (';
+/**
+ * Strict, as the function was in its module: an undeclared name is an error and no global. `__name` is a helper that transpilers
+ * call from inside functions they rewrite: it comes with the text of every function handler.
+ */
+const PRELUDE = '(function (__name) { "use strict"; return (';
 const EPILOGUE = '\n); })((target) => target)\n//# sourceURL=railhead:';
 
 /** An indirect eval, in the global scope; unlike `node:vm` it lets the function `import()` on every Node. */

@@ -145,11 +145,12 @@ export class Runner {
   #invoke(handler: Loaded, value: unknown, entry: Entry, at: number, place: number): void {
     let ok = true;
     let result: unknown;
+    const { run } = handler; // called as a function: `this` is no business of a handler's
     try {
       const given = this.#links.codec !== undefined && value instanceof Encoded ? decoded(handler, this.#links.codec, value) : value;
-      result = handler.run(given, handler.wantsTask ? this.#handleFor(entry, place) : undefined);
+      result = run(given, handler.wantsTask ? this.#handleFor(entry, place) : undefined);
       if (isThenable(result)) {
-        this.#await(handler, Promise.resolve(result), entry, at, place);
+        this.#await(handler, new Promise((resolve) => resolve(result)), entry, at, place); // a promise of ours: it settles once, whatever theirs does
         enterLibrary(this.#region.m, this.#guard);
         return;
       }

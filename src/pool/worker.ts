@@ -164,7 +164,11 @@ export class WorkerLoop {
     for (;;) {
       if (runner.busy) {
         const { hasNext } = runner;
-        if ((!hasNext && runner.full) || runner.isHeld()) return FULL;
+        if (!hasNext && runner.full) return FULL;
+        if (runner.isHeld()) {
+          this.#passWakeOn(); // others may have relied on us, and we take nothing new
+          return FULL;
+        }
         if (hasNext) {
           if (this.#slice.isOver()) return TURN;
           runner.runNext();

@@ -140,6 +140,7 @@ export class Submitter {
   }
 
   #failUnpublished(entry: Entry): void {
+    if (!toStarted(this.#region.m, recordAt(this.#region, recordOf(entry)), entry)) return; // void: its job is gone already
     this.neverStarted++;
     this.fail(recordOf(entry), railheadError('E_QUEUE_FULL', 'The task could not be queued again: no shared memory is left'));
   }

@@ -320,3 +320,13 @@ describe('handler()', () => {
     expect(() => handler(fixture('double.js'), name as string)).toThrow(TypeError);
   });
 });
+
+test('a function is as strict in a worker as in its module, and sees nothing of ours through `this`', async () => {
+  const queue = queueOf(1);
+  const sees = await queue.run(function (this: unknown) {
+    return this === undefined;
+  });
+  expect(sees).toBe(true);
+  const undeclared = new Function('n', 'total = n; return total;') as (n: number) => number; // what a typo makes of a variable
+  expect(await errorOf(queue.run(undeclared, 4))).toMatchObject({ code: 'E_CAPTURED' });
+});

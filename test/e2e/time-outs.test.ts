@@ -59,7 +59,9 @@ describe('timeoutMs', () => {
     const wedged = upTo(10).map((k) => errorOf(queue.run(its(names[k % 3] as string), k)));
     const good = queue.run(its('worker'), undefined, { timeoutMs: 0 });
     for (const error of await within(Promise.all(wedged), 'ten time-outs')) expect(error).toMatchObject(TIMED_OUT);
-    await expect(within(good, 'the good task')).resolves.toBe(11);
+    const workerId = await within(good, 'the good task');
+    expect(workerId).toBeGreaterThan(1); // threads were ended
+    expect(workerId).toBeLessThanOrEqual(11); // fewer than ten, where a task was late while its module was still being imported
     await settled(queue);
     await until(() => queue.stats().workers.condemned === 0, 'the threads to end');
     expect(queue.stats()).toMatchObject({ completed: 1, failed: 10, workers: { live: 1 } });

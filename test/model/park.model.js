@@ -216,7 +216,7 @@ litmus('an idle worker retires while a job comes', {
   },
 });
 
-/** KNOWN FAULT, declared until it is mended: as in search.model.js. It is the hottest, so it is woken first, and takes nothing new. */
+/** It is the hottest, so it is woken first; it takes nothing new, and passes the wake on. */
 litmus('a job for a parked worker whose task was given up', {
   setup: () => {
     const s = setup(2, 1, 2)();
@@ -245,7 +245,7 @@ litmus('a job for a parked worker whose task was given up', {
     },
   },
   outcome: (s) => (s[2].ran.length === 1 ? 'run' : 'it waits behind a job that was given up'),
-  outcomes: { 'it waits behind a job that was given up': 'the known fault' },
+  outcomes: { run: 'by the other, which the first one woke' },
 });
 
 const SOURCES = 'pool/sources.js';

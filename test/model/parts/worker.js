@@ -108,7 +108,11 @@ export const FULL = 'full';
 /** `WorkerLoop.#claimAndRun`, for at most `most` jobs. */
 export function claimAndRun(w, most = Number.POSITIVE_INFINITY) {
   for (let k = 0; k < most; k++) {
-    if (w.inFlight.length > 0 && (w.inFlight.length >= w.tasksPerWorker || isHeld(w))) return FULL;
+    if (w.inFlight.length > 0 && w.inFlight.length >= w.tasksPerWorker) return FULL;
+    if (w.inFlight.length > 0 && isHeld(w)) {
+      passWakeOn(w.region);
+      return FULL;
+    }
     if (mustLeave(w)) return LEAVE;
     let entry = pool.takeNext(w.region.m, w.at);
     if (entry === NO_ENTRY) {
