@@ -20,8 +20,10 @@ export type ToWorker =
 
 /** What a worker tells the host. */
 export type ToHost =
-  /** It has started a job whose value lies in a port of the host's. `since`: when, in ticks. */
-  | { readonly type: 'ask'; readonly entry: Entry; readonly since: number }
+  /** It has started a job whose value lies in a port of the host's. `since`: when, in ticks. `again`: it was told `late` before, and waits. */
+  | { readonly type: 'ask'; readonly entry: Entry; readonly since: number; readonly again: boolean }
+  /** It leaves: it claims no more, and its thread ends soon. */
+  | { readonly type: 'leaving' }
   /** The result of a job that it settles next. */
   | { readonly type: 'result'; readonly entry: Entry; readonly port: MessagePort }
   /** It claims from now on. */

@@ -117,10 +117,7 @@ export class Handlers {
     enterLibrary(m, guard);
     noteSuccess(m, id);
     leaveLibrary(m, guard);
-    const run = pick(namespace, definition.exportName);
-    if (typeof run === 'function')
-      return { id, name: definition.name, run: run as HandlerFunction, source: '', wantsTask: canSeeTask(run) };
-    return { id, error: railheadError('E_HANDLER_EXPORT', notExported(definition, run, namespace)), why: 'wrong', crashLoop: false };
+    return exported(id, definition, namespace);
   }
 
   #failed(id: number, definition: Definition & { kind: 'module' }, thrown: unknown): NotLoaded {
@@ -140,6 +137,21 @@ const dropped = (id: number): NotLoaded => ({
   why: 'backing-off',
   crashLoop: false,
 });
+
+/** The function that a loaded module exports. Exports may be getters, and may throw. */
+function exported(id: number, definition: Definition & { kind: 'module' }, namespace: Record<string, unknown>): Loaded | NotLoaded {
+  let error: RailheadError;
+  try {
+    const run = pick(namespace, definition.exportName);
+    if (typeof run === 'function')
+      return { id, name: definition.name, run: run as HandlerFunction, source: '', wantsTask: canSeeTask(run) };
+    error = railheadError('E_HANDLER_EXPORT', notExported(definition, run, namespace));
+  } catch (cause) {
+    const message = `The export \`${definition.exportName}\` of ${definition.url} could not be read: ${messageOf(cause)}`;
+    error = railheadError('E_HANDLER_EXPORT', message, { cause });
+  }
+  return { id, error, why: 'wrong', crashLoop: false };
+}
 
 /** CommonJS shows its `module.exports` as `default`; transpiled ESM in CommonJS puts the real default one level further down. */
 function pick(namespace: Record<string, unknown>, name: string): unknown {
@@ -171,7 +183,7 @@ function compile(id: number, definition: Definition & { kind: 'function' }): Loa
   const { name, source } = definition;
   try {
     // biome-ignore lint/security/noGlobalEval: the text is the calling program's own; `allowFunctions: false` refuses it.
-    const run = (0, eval)(`${PRELUDE}${source}${EPILOGUE}${encodeURIComponent(name)}`) as HandlerFunction;
+    const run = (0, eval)(`${PRELUDE}${source}${EPILOGUE}${encodeURIComponent(name.toWellFormed())}`) as HandlerFunction;
     return { id, name, run, source, wantsTask: canSeeTask(run) };
   } catch (thrown) {
     const message = `Function handler \`${name}\` could not be compiled in a worker: ${messageOf(thrown)}`;
@@ -192,9 +204,17 @@ function canSeeTask(run: object): boolean {
  * always a variable that the function used at home and that could not follow it.
  */
 export function explain(thrown: unknown, handler: Loaded): unknown {
-  if (handler.source === '' || !(thrown instanceof ReferenceError)) return thrown;
-  const missing = /^([\w$]+) is not defined$/.exec(thrown.message)?.[1];
+  const missing = handler.source === '' ? undefined : undefinedName(thrown);
   if (missing === undefined) return thrown;
   const message = `Function handler \`${handler.name}\` uses \`${missing}\`, which is not defined in a worker: a function is sent as source and cannot capture variables. Pass it in the value, import it inside the function, or use a module handler`;
   return railheadError('E_CAPTURED', message, { cause: thrown });
+}
+
+/** `x` of a ReferenceError "x is not defined". Whatever was thrown, looking at it must not throw: what it does is its own affair. */
+function undefinedName(thrown: unknown): string | undefined {
+  try {
+    return thrown instanceof ReferenceError ? /^([\w$]+) is not defined$/.exec(thrown.message)?.[1] : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -23,6 +23,8 @@ export interface Waiting {
   readonly place: number;
   /** When it was asked for, in ticks. */
   since: number;
+  /** It has been told `late` once: the next answer brings the value, however long it takes, or a busy host would never give it. */
+  again: boolean;
   excused: boolean;
   /** Has come. Undefined then: the host has it no more. */
   port: MessagePort | undefined;
@@ -67,7 +69,7 @@ export class Waits {
   }
 
   ask(job: Pick<Waiting, 'entry' | 'handler' | 'at' | 'place'>): void {
-    this.#ask({ ...job, since: 0, excused: false, port: undefined });
+    this.#ask({ ...job, since: 0, again: false, excused: false, port: undefined });
   }
 
   #ask(waiting: Waiting): void {
@@ -76,7 +78,7 @@ export class Waits {
     waiting.since = ticks();
     this.#asked.set(entry, waiting);
     this.#counted++;
-    this.#channel.send({ type: 'ask', entry, since: waiting.since });
+    this.#channel.send({ type: 'ask', entry, since: waiting.since, again: waiting.again });
     this.#timer ??= setTimeout(this.#excuse, PATIENCE_MS).unref();
   }
 
@@ -92,6 +94,7 @@ export class Waits {
   late(entry: Entry): void {
     const waiting = this.#answer(entry);
     if (waiting === undefined) return;
+    waiting.again = true;
     this.#late.push(waiting);
     this.#onChange();
   }

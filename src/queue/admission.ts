@@ -55,11 +55,11 @@ export class Admission {
   }
 
   push(given: unknown, value: unknown): boolean {
-    return this.#tryAdmit(this.define(given), value, undefined);
+    return this.#tryAdmit(given, value, undefined);
   }
 
   submit(given: unknown, value: unknown): boolean {
-    return this.#tryAdmit(this.define(given), value, SUBMITTED);
+    return this.#tryAdmit(given, value, SUBMITTED);
   }
 
   /** Skips what cannot be sent. `defined` is one handler for all values, or one for each. */
@@ -111,22 +111,36 @@ export class Admission {
 
   /** @throws whatever keeps the job out. */
   #admit(defined: Defined, value: unknown, job: Job, transfer: readonly Transferable[] | undefined): void {
-    const { tally, submitter } = this.#parts;
+    const { endings, tally, submitter } = this.#parts;
     tally.checkRoom();
     const entry = submitter.prepare(defined, value, job, transfer);
     try {
       tally.checkRoom(); // a getter of the value may have called a verb, or aborted the signal
       if (job.watch?.signal?.aborted) throw abortError(job.watch.signal.reason);
+    } catch (error) {
+      this.#takeBack([entry]);
+      throw error;
+    }
+    try {
+      if (job.watch !== undefined) endings.admit(job, 1); // before it can start: whatever throws here keeps it out
       if (!submitter.publish(entry)) throw noMemory();
     } catch (error) {
+      if (job.watch !== undefined) endings.release(job);
       this.#takeBack([entry]);
       throw error;
     }
     this.#published(1, job);
   }
 
-  #tryAdmit(defined: Defined, value: unknown, job: Job | undefined): boolean {
+  #tryAdmit(given: unknown, value: unknown, job: Job | undefined): boolean {
     const { tally, submitter } = this.#parts;
+    let defined: Defined;
+    try {
+      defined = this.define(given);
+    } catch (error) {
+      if ((error as RailheadError).code === 'E_QUEUE_FULL') return false; // no more handlers can be defined: full, as any other way
+      throw error;
+    }
     if (!tally.accepting || (job !== undefined && !tally.hasRoom(1))) return false;
     const entry = this.#prepare(defined, value, job);
     if (entry === FULL || entry === REFUSED) return false;
@@ -166,7 +180,7 @@ export class Admission {
 
   #published(jobs: number, job: Job | undefined): void {
     const { endings, options, tally } = this.#parts;
-    if (job?.watch !== undefined || options.timeoutMs > 0) endings.admit(job, jobs);
+    if (job?.watch === undefined && options.timeoutMs > 0) endings.admit(job, jobs);
     tally.admit(jobs, job !== undefined);
     this.#parts.onPublished(jobs);
   }

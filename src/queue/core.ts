@@ -186,6 +186,10 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     this.#reports.failure(error, { handler: undefined, workerId });
   }
 
+  onLeaving(thread: Thread): void {
+    this.endings.endLater(thread);
+  }
+
   onExit(thread: Thread, exitCode: number): void {
     this.endings.forget(thread);
     this.#deaths.onExit(thread, exitCode);

@@ -25,6 +25,9 @@ export interface EndingsOptions {
   readonly graceMs: number;
 }
 
+/** How long a thread may take to end by itself: on a loaded machine, with output that waits for the host's loop. */
+const ENDING_MS = 250;
+
 export class Endings {
   readonly #region: Region;
   readonly #options: EndingsOptions;
@@ -64,12 +67,12 @@ export class Endings {
     return { signal, timeoutMs, dueAt, retriesLeft: retry, attempts: 0, firstDeath: undefined, argument: { meta: 0, length: 0 } };
   }
 
-  /** The job was published; or `jobs` of them, where they have no options. */
+  /** The job is about to be published; or `jobs` of them were, which have no options. */
   admit(job: Job | undefined, jobs: number): void {
     const { signal, dueAt = 0 } = job?.watch ?? {};
-    if (job !== undefined && signal !== undefined) this.#signals.add(signal, job);
     if (job !== undefined && dueAt > 0) this.#deadlines.add(dueAt, job);
     if (this.#limitOf(job) > 0) this.#runTimes.add(this.#limitOf(job), jobs);
+    if (job !== undefined && signal !== undefined) this.#signals.add(signal, job); // last: a signal of the user's may throw
   }
 
   /** The job has been released: nothing of it is watched any more. */
@@ -90,11 +93,12 @@ export class Endings {
     }
   }
 
-  /** An error was thrown in the thread outside any handler's own promise: what runs there may finish, for a while. */
+  /** The thread should end by itself, after `graceMs` at the latest and the time that takes; if it does not, it is ended. */
   endLater(thread: Thread): void {
+    this.forget(thread);
     this.#graces.set(
       thread,
-      waitLong(this.#options.graceMs, () => this.#threads.at(thread.slot) === thread && this.#threads.condemn(thread)),
+      waitLong(this.#options.graceMs + ENDING_MS, () => this.#threads.at(thread.slot) === thread && this.#threads.condemn(thread)),
     );
   }
 

@@ -30,7 +30,7 @@ export class HostPorts {
   /** What the thread in `slot` says of values. */
   receiversFor(slot: Slot): Pick<Receivers<ToHost>, 'ask' | 'result'> {
     return {
-      ask: ({ entry, since }) => this.#give(slot, entry, since),
+      ask: ({ entry, since, again }) => this.#give(slot, entry, since, again),
       result: ({ entry, port }) => {
         if (this.#isUnsettled(entry)) this.#results.set(recordOf(entry), port);
         else port.close(); // cut meanwhile: nobody will read it
@@ -48,11 +48,11 @@ export class HostPorts {
     return this.#arguments.has(record);
   }
 
-  #give(slot: Slot, entry: Entry, since: number): void {
+  #give(slot: Slot, entry: Entry, since: number, again: boolean): void {
     const thread = this.#threadIn(slot);
     if (thread === undefined || thread.ended || thread.condemned) return; // its job is somebody else's
     const { channel } = thread;
-    if (((ticks() - since) | 0) > LATE_MS) return channel.send({ type: 'late', entry });
+    if (!again && ((ticks() - since) | 0) > LATE_MS) return channel.send({ type: 'late', entry });
     const isRunning = isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, STARTED); // and not given up
     const port = isRunning ? this.#arguments.get(recordOf(entry)) : undefined;
     if (port !== undefined) this.#arguments.delete(recordOf(entry));

@@ -38,6 +38,8 @@ export interface ThreadsListener {
   onReady(thread: Thread): void;
   /** An error was thrown in it outside any handler's own promise: it takes nothing new. */
   onUncaught(thread: Thread): void;
+  /** It has said that it leaves. */
+  onLeaving(thread: Thread): void;
   /** Nothing of the thread runs any more. Called before its slot is given to another. */
   onExit(thread: Thread, exitCode: number): void;
   /** The `failures`th thread in a row that ended before it was ready. */
@@ -215,6 +217,7 @@ export class Threads {
         its().onWarm.clear();
         this.#listener.onMayStart();
       },
+      leaving: () => this.#listener.onLeaving(its()),
       uncaught: ({ error }) => {
         its().error = fromWire(error);
         this.#listener.onUncaught(its());

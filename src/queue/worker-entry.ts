@@ -44,6 +44,7 @@ for (const message of early) receive(receivers, message);
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {
+  channel.send({ type: 'leaving' }); // the host ends the thread if something here, or an `exit` listener, never returns
   setTimeout(() => exit(0), Math.min(settings.graceMs, 2 ** 31 - 1)).unref(); // a teardown may hang, and the host may be blocked
   try {
     await hooks.teardown();
