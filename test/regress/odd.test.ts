@@ -38,6 +38,7 @@ test.each([
     'throws',
     () =>
       Object.assign(Promise.resolve(1), {
+        // biome-ignore lint/suspicious/noThenProperty: that is the oddity.
         then: () => {
           throw new Error('then');
         },
@@ -47,6 +48,7 @@ test.each([
     'calls back twice',
     () =>
       Object.assign(Promise.resolve(1), {
+        // biome-ignore lint/suspicious/noThenProperty: that is the oddity.
         then: (call: (n: number) => void) => {
           call(1);
           setTimeout(call, 20, 2);
