@@ -1,10 +1,17 @@
 /**
- * The codec against v8.serialize and structuredClone, each way, on one thread: `node bench/micro/codec.js [name …]`.
+ * The way of a value against v8.serialize and structuredClone, each way, on one thread: `node bench/micro/codec.js [name …]`.
  * Decoding reads from a growable SharedArrayBuffer, as in the runtime. Values rotate among 64, so that nothing is hoisted.
  */
 import { deserialize, serialize } from 'node:v8';
 import { Bench } from 'tinybench';
-import { decode, encode, FORM_NUMBER, Scratch } from '#payload';
+import { decode, FORM_NUMBER, pack, Scratch } from '#payload';
+
+class Point {
+  constructor(x, y) {
+    this.x = x;
+    this.y = y;
+  }
+}
 
 const VALUES = 64;
 const CASES = {
@@ -26,16 +33,23 @@ const CASES = {
   '100 records': (i) => Array.from({ length: 100 }, (_, k) => ({ id: k, name: `item ${i + k}`, price: k * 1.1 })),
   '1,000 integers': (i) => Array.from({ length: 1_000 }, (_, k) => i + k * 5),
   'bytes, 1 KB': (i) => new Uint8Array(1_024).fill(i),
+  'instance of a class': (i) => new Point(i, i * 1.1),
+  'Map of 3': (i) => new Map([1, 2, 3].map((k) => [`key ${k}`, i + k])),
+  'object with a Date': (i) => ({ id: i, name: 'abc', when: new Date(i) }),
+  'Float64Array of 100': (i) => new Float64Array(100).fill(i),
+  'ArrayBuffer, 1 KB': (i) => new Uint8Array(1_024).fill(i).buffer,
+  error: (i) => new RangeError(`out of range: ${i}`),
   'object with bytes, 1 KB': (i) => ({ id: i, bytes: new Uint8Array(1_024).fill(i) }),
 };
 
 const STRIDE = 64 * 1024;
 const shared = Buffer.from(new SharedArrayBuffer(VALUES * STRIDE, { maxByteLength: 2 * VALUES * STRIDE }), 0, VALUES * STRIDE);
 const scratch = new Scratch();
+const packing = { most: Number.POSITIVE_INFINITY, codec: undefined };
 
 /** Puts a value into shared memory and says where. */
 function place(value, i) {
-  encode(value, scratch);
+  pack(value, scratch, packing);
   const at = i * STRIDE;
   if (scratch.form === FORM_NUMBER) shared.writeDoubleLE(scratch.number, at);
   else shared.set(scratch.source.subarray(0, scratch.length), at);
@@ -53,7 +67,7 @@ for (const [name, make] of Object.entries(CASES)) {
   const next = (list) => list[i++ & (VALUES - 1)];
   const bench = new Bench({ time: 200, warmupTime: 100 });
   bench
-    .add('encode', () => encode(next(values), scratch))
+    .add('pack', () => pack(next(values), scratch, packing))
     .add('decode', () => {
       const { form, at, length } = next(places);
       return decode(form, shared, at, length);

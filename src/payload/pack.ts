@@ -2,13 +2,14 @@
  * Any value to the form in which it travels. Any thread, while its guard is OPEN: the value's own code runs here.
  *
  *   plain -----------------------------------> fast codec
- *   with other kinds in it --structuredClone-> fast codec, else v8.Serializer, else a port
+ *   with other kinds of the language in it --> v8.Serializer
+ *   with others still --structuredClone------> fast codec, else v8.Serializer, else a port
  *   moved ------------------------------------> as the line above, or straight into a port
  *   with a codec of the user's own -----------> its bytes
  *
- * It is the engine's own algorithm that reads what the fast codec does not know: so exactly what structuredClone refuses is
- * refused, also Node's own objects, which no serializer tells from plain ones. Its clone has no getters, so it can be looked
- * at and encoded at leisure.
+ * It is the engine's own algorithm that reads whatever may be more than data: so exactly what structuredClone refuses is
+ * refused, also among Node's own objects, which no serializer tells from plain ones. Its clone has no getters, so it can be
+ * looked at and encoded at leisure.
  *
  * Getters run once. If the codec has met any before it came to a foreign part, the clone is made of what it has read; what only
  * foreign parts hold is read then. Left: an object with getters that is reachable both directly and from within a Map, a Set
@@ -20,7 +21,7 @@ import type { Transferable } from '#base';
 import { type Codec, serializeWith } from './custom.ts';
 import { decodeWith } from './decode.ts';
 import { encode } from './encode.ts';
-import { FORM_BUFFER, FORM_CODEC, FORM_PORT, FORM_V8 } from './form.ts';
+import { FORM_BUFFER, FORM_CODEC, FORM_PORT, FORM_V8, type Form } from './form.ts';
 import { movedOf } from './moved.ts';
 import { isRefusal, NotPlain, TooLarge, whatIs } from './not-plain.ts';
 import { PORT_BYTES, postTo, toPort } from './port.ts';
@@ -79,8 +80,32 @@ function packForeign(value: unknown, into: Scratch): void {
   const moved = movedOf(value);
   if (moved !== undefined) return packMoved(moved.value, moved.transfer, into);
   if (into.foreign.some((part) => movedOf(part) !== undefined)) throw new NotPlain('value', 'marked by `move` in one of its parts only');
-  limit(into.at + survey(into.foreign).bytes, into);
-  packClone(cloneOf(value, [...into.foreign], into), into);
+  const foreign = [...into.foreign];
+  const { bytes, ordinary } = survey(foreign);
+  limit(into.at + bytes, into);
+  // Larger ones need a copy of their buffers anyway, which is then moved on.
+  if (ordinary && !into.ranGetters && (isPlainBuffer(value) || into.at + bytes <= PORT_BYTES) && packOrdinary(value, into)) return;
+  packClone(cloneOf(value, foreign, into), into);
+}
+
+/** Without a clone: nothing of it is code, and no object of Node's own can hide in it. False: it is refused, and structuredClone says why. */
+function packOrdinary(value: unknown, into: Scratch): boolean {
+  try {
+    if (isPlainBuffer(value)) finish(into, FORM_BUFFER, new Uint8Array(value));
+    else finish(into, FORM_V8, serialize(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const isPlainBuffer = (value: unknown): value is ArrayBuffer =>
+  types.isArrayBuffer(value) && (value as { readonly resizable?: boolean }).resizable !== true;
+
+function finish(into: Scratch, form: Form, source: Uint8Array): void {
+  into.source = source;
+  into.form = form;
+  into.length = source.byteLength;
 }
 
 function cloneOf(value: unknown, foreign: readonly unknown[], into: Scratch): unknown {
@@ -96,19 +121,12 @@ function cloneOf(value: unknown, foreign: readonly unknown[], into: Scratch): un
 
 /** Of a clone, which is ours alone: no code of its own, and nothing of it is needed afterwards. */
 function packClone(clone: unknown, into: Scratch): void {
-  if (types.isArrayBuffer(clone) && (clone as { resizable?: boolean }).resizable !== true) {
-    into.source = new Uint8Array(clone);
-    into.form = FORM_BUFFER;
-    into.length = clone.byteLength;
-    return;
-  }
+  if (isPlainBuffer(clone)) return finish(into, FORM_BUFFER, new Uint8Array(clone));
   if (encode(clone, into)) return;
-  const { bytes, needsPort, buffers } = survey([clone]);
+  const { bytes, ordinary, buffers } = survey([clone]);
   limit(bytes, into);
-  if (needsPort || bytes > PORT_BYTES) return postTo(into, [clone], buffers, bytes);
-  into.source = serialize(clone);
-  into.form = FORM_V8;
-  into.length = into.source.length;
+  if (ordinary && bytes <= PORT_BYTES) finish(into, FORM_V8, serialize(clone));
+  else postTo(into, [clone], buffers, bytes);
 }
 
 function packMoved(value: unknown, transfer: readonly Transferable[], into: Scratch): void {
@@ -130,10 +148,7 @@ const isPool = (moved: unknown): boolean =>
 function packWith(codec: Codec, value: unknown, into: Scratch): void {
   const moved = movedOf(value);
   if (moved !== undefined) return packMoved(moved.value, moved.transfer, into); // to be moved is the opposite of to be serialized
-  const bytes = serializeWith(codec, value);
-  into.source = bytes;
-  into.form = FORM_CODEC;
-  into.length = bytes.byteLength;
+  finish(into, FORM_CODEC, serializeWith(codec, value));
 }
 
 function limit(bytes: number, { most }: Scratch): void {

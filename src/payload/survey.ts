@@ -7,8 +7,8 @@ import { types } from 'node:util';
 export interface Survey {
   /** Of its text and its buffers. */
   readonly bytes: number;
-  /** It holds something that only a message can carry: an object of Node's own, or shared memory. True for instances of classes too. */
-  readonly needsPort: boolean;
+  /** It holds nothing but kinds of the language, as data. Otherwise instances of classes, getters, objects of Node's own, or shared memory. */
+  readonly ordinary: boolean;
   /** Its buffers, each once. */
   readonly buffers: ArrayBuffer[];
 }
@@ -36,7 +36,7 @@ const KNOWN: ReadonlySet<unknown> = new Set(
 /** Looks at everything that can be reached from `roots`. */
 export function survey(roots: readonly unknown[]): Survey {
   let bytes = 0;
-  let needsPort = false;
+  let ordinary = true;
   const buffers: ArrayBuffer[] = [];
   const seen = new Set<object>();
   const left: object[] = [];
@@ -50,23 +50,29 @@ export function survey(roots: readonly unknown[]): Survey {
   for (const root of roots) meet(root);
   for (let value = left.pop(); value !== undefined; value = left.pop()) {
     if (types.isProxy(value)) continue; // refused by the engine
-    if (!KNOWN.has(Object.getPrototypeOf(value))) needsPort = true;
+    if (!KNOWN.has(Object.getPrototypeOf(value))) ordinary = false;
     if (types.isArrayBufferView(value)) meet((types.isTypedArray(value) ? arrayBuffer : viewBuffer).call(value));
     else if (types.isArrayBuffer(value)) {
       bytes += byteLength.call(value) as number;
       buffers.push(value);
     } else if (types.isSharedArrayBuffer(value)) {
       bytes += sharedByteLength.call(value) as number;
-      needsPort = true;
+      ordinary = false;
     } else if (types.isMap(value)) {
       forEachOfMap.call(value, (item: unknown, key: unknown) => {
         meet(key);
         meet(item);
       });
     } else if (types.isSet(value)) forEachOfSet.call(value, meet);
-    else for (const key of ownNames(value)) meet(Object.getOwnPropertyDescriptor(value, key)?.value);
+    else {
+      for (const key of ownNames(value)) {
+        const descriptor = Object.getOwnPropertyDescriptor(value, key);
+        if (descriptor?.get === undefined) meet(descriptor?.value);
+        else if (key !== 'stack' || !types.isNativeError(value)) ordinary = false; // an accessor of the engine's own in some versions
+      }
+    }
   }
-  return { bytes, needsPort, buffers };
+  return { bytes, ordinary, buffers };
 }
 
 /** `message` and `cause` of an error are not enumerable. */
