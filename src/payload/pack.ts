@@ -130,6 +130,8 @@ function packClone(clone: unknown, into: Scratch): void {
 }
 
 function packMoved(value: unknown, transfer: readonly Transferable[], into: Scratch): void {
+  const marked = movedOf(value);
+  if (marked !== undefined) return packMoved(marked.value, [...new Set([...transfer, ...marked.transfer])], into);
   const list = transfer.filter((moved) => !isPool(moved));
   let moved = 0;
   for (const part of list) if (types.isArrayBuffer(part)) moved += part.byteLength;

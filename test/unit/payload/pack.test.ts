@@ -160,6 +160,12 @@ describe('what is moved', () => {
     expect(cross(move(42))).toBe(42);
   });
 
+  it('may be marked and named at once', () => {
+    const [a, b] = [new Uint8Array(4), new Uint8Array(4)];
+    expect(sent(move({ a, b }, [a.buffer]), [b.buffer, a.buffer])[1]).toEqual({ a: new Uint8Array(4), b: new Uint8Array(4) });
+    expect([a.byteLength, b.byteLength]).toEqual([0, 0]);
+  });
+
   it('is marked as a whole: `move` inside a value is refused, and so is a list that is none', () => {
     expect(() => cross({ part: move(new ArrayBuffer(1)) })).toThrow(/marked by `move`/);
     expect(() => move(1, 'x' as never)).toThrow(TypeError);
