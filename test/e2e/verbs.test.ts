@@ -242,26 +242,27 @@ describe.each([
   });
 
   test('P6 a getter that fills the queue does not let its own verb exceed maxPending', async () => {
-    const gate = new Gate();
     const fill = (verbs: Verbs): unknown => ({
       get field() {
         while (verbs.submit(60));
         return 1;
       },
     });
-    const verbs = make(undefined, { concurrency: 1, maxPending: 4, workerData: gate.workerData });
-    const refused = errorOf(verbs.run(fill(verbs)));
-    expect(verbs.queue.pending).toBe(4);
-    expect(await refused).toMatchObject({ code: 'E_QUEUE_FULL' });
-    gate.open();
-    await within(verbs.queue.idle(), 'idle');
-    expect(verbs.submitBatch([1, fill(verbs), 2])).toBe(0);
-    expect(verbs.queue.pending).toBe(4);
-    await within(verbs.queue.idle(), 'idle');
-    expect(verbs.trySubmitBatch([1, fill(verbs)])).toBe(false);
-    expect(verbs.queue.pending).toBe(4);
-    await within(verbs.queue.idle(), 'idle');
-    expect(gate.ran()).toEqual({ 60: 12 });
+    const refusals: ((verbs: Verbs) => unknown)[] = [
+      async (verbs) => expect(await errorOf(verbs.run(fill(verbs)))).toMatchObject({ code: 'E_QUEUE_FULL' }),
+      (verbs) => expect(verbs.submitBatch([1, fill(verbs), 2])).toBe(0),
+      (verbs) => expect(verbs.trySubmitBatch([1, fill(verbs)])).toBe(false),
+    ];
+    for (const isRefused of refusals) {
+      const gate = new Gate(); // closed until the end: what has settled would make room
+      const verbs = make(undefined, { concurrency: 1, maxPending: 4, workerData: gate.workerData });
+      const refused = isRefused(verbs);
+      expect(verbs.queue.pending).toBe(4);
+      await refused;
+      gate.open();
+      await within(verbs.queue.idle(), 'idle');
+      expect(gate.ran()).toEqual({ 60: 4 });
+    }
   });
 
   test.each(['run', 'push', 'pushBatch', 'submit', 'submitBatch', 'trySubmitBatch'] as const)(
