@@ -187,7 +187,7 @@ describe('each rule can fail', () => {
     const traces = ['home/someone/x', 'root/x', 'Users/Someone', 'work/main'].map((path) => `see /${path}`);
     const bad = [...traces, `https://registry${'.'}example.org/x`];
     for (const line of bad) expect(checks.machineTraces([file('a.md', line)]), line).toHaveLength(1);
-    expect(checks.machineTraces([file('a.md', 'the src/work/folder, and a home/page; /tmp/x')])).toEqual([]);
+    expect(checks.machineTraces([file('a.md', 'the src/work/folder, and a home/page')])).toEqual([]);
   });
   test('hosts in the lock', () => {
     expect(

@@ -3,7 +3,7 @@ import { SHARE_ENV } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { parallelism, type QueueOptions, readQueueOptions } from '#base';
 
-const MODULE = new URL('file:///tmp/hooks.js');
+const MODULE = new URL('./hooks.js', import.meta.url); // never loaded here
 
 function refusal(read: () => unknown): { name: string; code: string; message: string } {
   try {
