@@ -16,7 +16,7 @@ const at = (n: number): WordIndex => n as WordIndex;
 export const LINE = 32;
 
 export const MAGIC = 0x7261696c; // "rail"
-export const LAYOUT_VERSION = 2;
+export const LAYOUT_VERSION = 3;
 
 // ---- region header
 export const REGION_MAGIC: WordIndex = at(0);
@@ -90,6 +90,11 @@ export const SLOT_EXITED = 1;
 export const SLOT_LOADING = 2;
 /** Jobs started by the slot's threads, ever; wraps. Its worker writes it, plainly. */
 export const SLOT_STARTED: number = 1 * LINE;
+/** The entry that the worker starts, and the count before it: from these the host finishes a count that a death has split. */
+export const SLOT_STARTING: number = 1 * LINE + 1;
+export const SLOT_STARTED_BEFORE: number = 1 * LINE + 2;
+/** Units that the worker has added to its submitter's unread results for a job that it has not settled yet, or 0. */
+export const SLOT_RAISED: number = 1 * LINE + 3;
 /** Entries that the worker runs now: `RUN_MAX` words, 0 where none. */
 export const SLOT_RUN: number = 2 * LINE;
 export const RUN_MAX = 64;
@@ -204,6 +209,9 @@ export const LAYOUT: readonly LayoutRow[] = [
   row('slot', 'SLOT_EXITED', SLOT_EXITED, 1, 'state', 'its worker, host', 'host after exit', 'Whether the thread ended by its own will.'),
   row('slot', 'SLOT_LOADING', SLOT_LOADING, 1, 'count', 'its worker, host', 'host after exit', 'Which module it imports.'),
   row('slot', 'SLOT_STARTED', SLOT_STARTED, 1, 'count', 'its worker', 'all', 'Jobs started.', true),
+  row('slot', 'SLOT_STARTING', SLOT_STARTING, 1, 'link', 'its worker', 'host after exit', 'The entry started last.'),
+  row('slot', 'SLOT_STARTED_BEFORE', SLOT_STARTED_BEFORE, 1, 'count', 'its worker', 'host after exit', 'Jobs started before it.'),
+  row('slot', 'SLOT_RAISED', SLOT_RAISED, 1, 'count', 'its worker', 'host after exit', 'Units raised for a job not settled yet.'),
   row('slot', 'SLOT_RUN', SLOT_RUN, RUN_MAX, 'link', 'its worker', 'host', 'Entries being run.', true),
   row('slot', 'SLOT_ANNOUNCED', SLOT_ANNOUNCED, 1, 'count', 'its worker', 'host after exit', 'Entries announced.', true),
   row('slot', 'SLOT_BATCH', SLOT_BATCH, 1, 'packed', 'all', 'all', 'Epoch, next and count of the batch.', true),

@@ -1,12 +1,13 @@
 /**
  * Where payloads live that do not fit into a record: blocks in sizes of powers of two, owned by the slot that allocated them.
- * Owner: allocates, frees. Any other thread: frees, by a list that the owner takes whole.
+ * Owner: allocates, frees. Any other thread: frees, by a list that the owner takes from.
  *
  * The words belong to the slot, not to the thread, and pass to its next thread. The arena keeps what it has grown to.
  */
-import { cas, exchange, load, peek, poke } from '#atomics';
+import { cas, load, peek, poke } from '#atomics';
 import type { Slot } from '#base';
 import {
+  ARENA_CLASSES,
   ARENA_CURSOR,
   ARENA_END,
   ARENA_FREE,
@@ -44,9 +45,11 @@ export function allocateBlock(region: Region, slot: Slot, bytes: number): number
   const words = Math.ceil((bytes + HEADER_BYTES) / 4);
   const sizeClass = words <= SMALLEST_WORDS ? 0 : 32 - Math.clz32(Math.ceil(words / SMALLEST_WORDS) - 1);
   const arena = slotAt(slot) + SLOT_ARENA;
-  const block = takeFree(region, arena, slot, sizeClass) || cut(region, arena, SMALLEST_WORDS << sizeClass);
+  let block = takeFree(region, arena, slot, sizeClass) || cut(region, arena, SMALLEST_WORDS << sizeClass);
+  let its = sizeClass;
+  while (block === NONE && ++its < ARENA_CLASSES) block = takeFree(region, arena, slot, its); // no memory is left but in larger free blocks
   if (block === NONE) return 0;
-  poke(region.m, block + BLOCK_CLASS, blockHeader(slot, sizeClass));
+  poke(region.m, block + BLOCK_CLASS, blockHeader(slot, its)); // it stays as large as it is
   return block * 4 + HEADER_BYTES;
 }
 
@@ -63,7 +66,7 @@ export function freeBlock(region: Region, self: Slot, offset: number): void {
   let top = load(m, owner + SLOT_REMOTE);
   for (;;) {
     poke(m, block + BLOCK_NEXT, top);
-    const seen = cas(m, owner + SLOT_REMOTE, top, block); // edge arena-1: remote free -> take all
+    const seen = cas(m, owner + SLOT_REMOTE, top, block); // edge arena-1: remote free -> take
     if (seen === top) return;
     top = seen;
   }
@@ -82,15 +85,20 @@ function takeFree(region: Region, arena: number, slot: Slot, sizeClass: number):
   return block;
 }
 
+/**
+ * One block after another, each off the one list before it is on the other: an owner that dies here loses one block, not a list.
+ * Only the owner takes, so a top that is there cannot have gone and come back.
+ */
 function takeRemote(region: Region, arena: number, slot: Slot): void {
   const remote = slotAt(slot) + SLOT_REMOTE;
-  if (load(region.m, remote) === NONE) return;
-  let block = exchange(region.m, remote, NONE); // edge arena-1: take-all side
+  let block = load(region.m, remote); // edge arena-1: take side
   while (block !== NONE) {
     const m = reach(region, block + BLOCK_HEADER);
-    const below = peek(m, block + BLOCK_NEXT);
-    pushFree(m, arena, block, classOf(peek(m, block + BLOCK_CLASS)));
-    block = below;
+    const seen = cas(m, remote, block, peek(m, block + BLOCK_NEXT));
+    if (seen === block) {
+      pushFree(m, arena, block, classOf(peek(m, block + BLOCK_CLASS)));
+      block = load(m, remote);
+    } else block = seen; // somebody has freed one meanwhile
   }
 }
 

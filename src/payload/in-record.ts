@@ -49,7 +49,7 @@ export function putResult(region: Region, self: Slot, at: number, scratch: Scrat
   else if (scratch.form === FORM_PORT)
     poke(region.m, at + RECORD_RESULT, self); // whose port it is
   else return true;
-  raiseUnread(region.m, submitter, scratch.length); // before the job settles: the submitter lowers it after
+  raiseUnread(region.m, self, submitter, scratch.length); // before the job settles: the submitter lowers it after
   return true;
 }
 

@@ -6,9 +6,9 @@
  * unread-1): who waits reads SLOT_FALL, then the count, then waits on what SLOT_FALL was; the submitter lowers the count, then
  * moves SLOT_FALL.
  */
-import { add, load, notify, store, waitAsync } from '#atomics';
+import { add, load, notify, peek, poke, waitAsync } from '#atomics';
 import type { Slot } from '#base';
-import { SLOT_FALL, SLOT_UNREAD, slotAt } from '#memory';
+import { SLOT_FALL, SLOT_RAISED, SLOT_UNREAD, slotAt } from '#memory';
 
 /** Bytes in one unit, as a shift. Smaller: the count overflows at less than 128 GiB. */
 const UNIT_SHIFT = 6;
@@ -17,9 +17,29 @@ const unitsOf = (bytes: number): number => (bytes >>> UNIT_SHIFT) + 1;
 /** `maxResultBytes` in units. */
 export const unreadMost = (maxResultBytes: number): number => Math.min(2 ** 31 - 1, unitsOf(Math.min(maxResultBytes, 2 ** 32 - 1)));
 
-/** @thread worker, before it settles a job. */
-export function raiseUnread(m: Int32Array, submitter: Slot, bytes: number): void {
-  add(m, slotAt(submitter) + SLOT_UNREAD, unitsOf(bytes));
+/** @thread worker in `self`, before it settles a job. What it raises it writes down first: if it dies before the job is settled, nobody lowers it. */
+export function raiseUnread(m: Int32Array, self: Slot, submitter: Slot, bytes: number): void {
+  const units = unitsOf(bytes);
+  poke(m, slotAt(self) + SLOT_RAISED, units);
+  add(m, slotAt(submitter) + SLOT_UNREAD, units);
+}
+
+/** @thread worker that has settled its job: from here the submitter lowers what was raised. */
+export function forgetRaised(m: Int32Array, self: Slot): void {
+  poke(m, slotAt(self) + SLOT_RAISED, 0);
+}
+
+/**
+ * @thread submitter, after the `exit` of the thread in `dead`, of whose jobs none is settled and not yet freed. Takes back what
+ * it raised for a job that it did not settle. Struck between the two steps of `raiseUnread` it takes back what was not raised:
+ * then a little more may be unread than allowed, where in the other order workers would wait for ever.
+ */
+export function takeBackRaised(m: Int32Array, submitter: Slot, dead: Slot): void {
+  const units = peek(m, slotAt(dead) + SLOT_RAISED); // plain: carried by edge exit-1
+  if (units === 0) return;
+  poke(m, slotAt(dead) + SLOT_RAISED, 0);
+  add(m, slotAt(submitter) + SLOT_UNREAD, -units);
+  tellFall(m, submitter);
 }
 
 /** @thread submitter, which frees a result. */
@@ -34,12 +54,6 @@ export function tellFall(m: Int32Array, submitter: Slot): void {
   const fall = slotAt(submitter) + SLOT_FALL;
   add(m, fall, 1); // edge unread-1: fall -> wait
   notify(m, fall, Number.POSITIVE_INFINITY);
-}
-
-/** @thread submitter with nothing unsettled: a worker may have died between raising the count and settling. */
-export function resetUnread(m: Int32Array, submitter: Slot): void {
-  store(m, slotAt(submitter) + SLOT_UNREAD, 0);
-  tellFall(m, submitter);
 }
 
 /** @thread worker, before it starts a job. */

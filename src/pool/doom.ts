@@ -28,7 +28,8 @@ export function doom(region: Region, slot: Slot, entry: Entry): typeof MUST_END 
 }
 
 function runsThere(region: Region, slot: Slot, entry: Entry): boolean {
-  if (!isIn(region.m, recordAt(region, recordOf(entry)), entry, ABANDONED)) return false;
+  const at = recordAt(region, recordOf(entry));
+  if (!isIn(region.m, at, entry, ABANDONED)) return false;
   return placeOf(region.m, slot, entry) !== -1;
 }
 
@@ -46,7 +47,7 @@ export function runningEntries(region: Region, slot: Slot): Entry[] {
     const entry = load(m, slotAt(slot) + SLOT_RUN + place) as Entry;
     if (entry === 0) continue;
     const at = recordAt(region, recordOf(entry));
-    if (isIn(m, at, entry, STARTED) || isIn(m, at, entry, ABANDONED)) entries.push(entry);
+    if (isIn(region.m, at, entry, STARTED) || isIn(region.m, at, entry, ABANDONED)) entries.push(entry);
   }
   return entries;
 }

@@ -16,10 +16,12 @@ import {
   bitmapWords,
   clearBit,
   hasBit,
+  HOST,
   IDLE_BITS,
   LIVE_BITS,
   nextBit,
   popCount,
+  type Region,
   REGION_SEARCHER,
   REGION_TARGET,
   REGION_TICKET,
@@ -29,6 +31,8 @@ import {
   slotAt,
   slotCount,
 } from '#memory';
+import { wake } from '#ring';
+import { anySource } from './sources.ts';
 
 export const NO_SLOT: Slot = 0 as Slot; // slot 0 is the host's: it never parks
 
@@ -89,7 +93,8 @@ function hottestIdle(m: Int32Array): Slot {
   let hottest = NO_SLOT;
   let ticket = 0;
   for (let w = 0; w < words; w++) {
-    for (let bits = load(m, IDLE_BITS + w); bits !== 0; bits &= bits - 1) {
+    // Live ones only: a thread that is being ended may still park, and would sleep on with the permit.
+    for (let bits = load(m, IDLE_BITS + w) & load(m, LIVE_BITS + w); bits !== 0; bits &= bits - 1) {
       const slot = (w * 32 + 31 - Math.clz32(bits & -bits)) as Slot;
       const its = load(m, slotAt(slot) + SLOT_TICKET); // a hint: a stale one costs warmth, nothing else
       if (hottest === NO_SLOT || ((its - ticket) | 0) > 0) {
@@ -114,14 +119,22 @@ export function wakeFor(m: Int32Array): typeof ENOUGH | typeof WOKE_ONE | typeof
   return unparkHottest(m) ? WOKE_ONE : START_ONE;
 }
 
+/**
+ * Whoever others relied on and who takes nothing more: a searcher with its job, a worker that leaves or is held, the host that
+ * ends a thread. What is left is theirs to find somebody for. Only the host can start threads, so it is woken for that.
+ */
+export function passWakeOn(region: Region): void {
+  if (anySource(region) && wakeFor(region.m) === START_ONE) wake(region.m, slotAt(HOST)); // edges search-1 and life-1: the look that others relied on
+}
+
 /** @thread worker that found nothing. True: it is the one that spins. */
 export function startSearch(m: Int32Array, slot: Slot): boolean {
   return load(m, REGION_SEARCHER) === 0 && cas(m, REGION_SEARCHER, 0, slot) === 0;
 }
 
 /**
- * @thread the searcher. It must then look at the sources once more: publishers relied on it (edge search-1). If it leaves with a
- * job, it wakes one more worker for what is left; if with none, it parks, and parking looks again.
+ * @thread the searcher. It must then look at the sources once more: publishers relied on it (edge search-1). If there is anything
+ * it claims a job and passes the wake on for what is left, or passes it on before it does anything else.
  */
 export function endSearch(m: Int32Array): void {
   store(m, REGION_SEARCHER, 0); // edge search-1: before the searcher's next look

@@ -3,10 +3,14 @@
  *
  *   VACANT -host-> STARTING -thread-> LIVE -thread-> LEAVING -host, on exit-> VACANT
  *                    └───────────────── exit (crash) ───────────────────────┘
+ *
+ * A thread that leaves, exits or is being ended no longer counts as running, and nobody wakes it (edge life-1): it is taken out
+ * of the live ones first, then out of the idle ones, and then whoever did that looks at the sources, since a waker may have
+ * chosen it just before.
  */
 import { load, store } from '#atomics';
 import type { Slot } from '#base';
-import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, SLOT_LOADING, setBit, slotAt } from '#memory';
+import { clearBit, IDLE_BITS, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, SLOT_LOADING, setBit, slotAt } from '#memory';
 
 export const VACANT = 0;
 export const STARTING = 1;
@@ -31,11 +35,20 @@ export function toLive(m: Int32Array, slot: Slot): void {
   store(m, slotAt(slot) + SLOT_LIFE, LIVE);
 }
 
-/** @thread worker that holds no job. It no longer counts, so it must look at the sources once more: others relied on it. */
+/** @thread worker that claims nothing more, before it passes the wake on. */
 export function toLeaving(m: Int32Array, slot: Slot): void {
   store(m, slotAt(slot) + SLOT_LIFE, LEAVING);
-  clearBit(m, LIVE_BITS, slot); // edge life-1: before the leaver's last look
+  discount(m, slot);
 }
+
+/** @thread the worker itself, before it passes the wake on, or the host that ends its thread. */
+export function discount(m: Int32Array, slot: Slot): void {
+  clearBit(m, LIVE_BITS, slot); // edge life-1: before the last look
+  clearBit(m, IDLE_BITS, slot);
+}
+
+/** @thread worker. It claims: neither still booting nor on its way out. */
+export const isLive = (m: Int32Array, slot: Slot): boolean => load(m, slotAt(slot) + SLOT_LIFE) === LIVE;
 
 /** @thread worker, as it ends by `process.exit`, its own or a handler's. */
 export function noteExit(m: Int32Array, slot: Slot): void {

@@ -9,6 +9,7 @@ import { FAILED, RECORD_META, type Region, recordOf, SLOT_GUARD, slotAt, submitt
 import {
   type Codec,
   causeOf,
+  forgetRaised,
   LARGEST_BYTES,
   type Packing,
   pack,
@@ -91,7 +92,10 @@ export class Outcomes {
     }
     this.#scratch.release();
     const submitter = submitterOf(peek(region.m, at + RECORD_META));
-    if (toSettled(region.m, at)) complete(region, slotAt(submitter), recordOf(entry), at); // from here the record is the submitter's
+    if (toSettled(region.m, at)) {
+      forgetRaised(region.m, this.#settings.slot);
+      complete(region, slotAt(submitter), recordOf(entry), at); // from here the record is the submitter's
+    }
     this.#runs.remove(place);
   }
 }

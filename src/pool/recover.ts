@@ -23,6 +23,9 @@ import {
   SLOT_FRONT,
   SLOT_GUARD,
   SLOT_RUN,
+  SLOT_STARTED,
+  SLOT_STARTED_BEFORE,
+  SLOT_STARTING,
   slotAt,
   slotCount,
 } from '#memory';
@@ -43,7 +46,7 @@ export interface Remains {
 }
 
 export function recoverSlot(region: Region, slot: Slot): Remains {
-  const { m } = region;
+  const { m } = region; // the slots' words lie in every view
   const at = slotAt(slot);
   clearBit(m, IDLE_BITS, slot);
   cas(m, REGION_SEARCHER, slot, 0);
@@ -57,7 +60,12 @@ export function recoverSlot(region: Region, slot: Slot): Remains {
     if (isIn(region.m, record, entry, STARTED)) remains.died.push(recordOf(entry));
     else if (isIn(region.m, record, entry, ABANDONED)) remains.abandoned.push(recordOf(entry));
     else if (isIn(region.m, record, entry, SETTLED)) remains.settled.push(recordOf(entry));
-    else requeue(region, entry, remains);
+    else {
+      requeue(region, entry, remains);
+      continue;
+    }
+    // It was started, and if it was the last one its count may be missing.
+    if (entry === peek(m, at + SLOT_STARTING)) poke(m, at + SLOT_STARTED, peek(m, at + SLOT_STARTED_BEFORE) + 1);
   }
   const announced = Math.min(load(m, at + SLOT_ANNOUNCED), BATCH_MAX);
   for (let k = 0; k < announced; k++) requeue(region, peek(m, at + SLOT_ENTRIES + k) as Entry, remains);
@@ -79,6 +87,7 @@ function remarkFronts(region: Region): void {
 /** An announced entry may be void, or run elsewhere by now: then it is left alone. */
 function requeue(region: Region, entry: Entry, remains: Remains): void {
   const record = recordOf(entry);
-  const again = toRequeued(region.m, recordAt(region, record), record, entry);
+  const at = recordAt(region, record);
+  const again = toRequeued(region.m, at, record, entry);
   if (again !== 0) remains.requeued.push(again);
 }

@@ -72,6 +72,7 @@ export class RunList {
   }
 
   isGivenUp(entry: Entry): boolean {
-    return isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, ABANDONED);
+    const at = recordAt(this.#region, recordOf(entry));
+    return isIn(this.#region.m, at, entry, ABANDONED);
   }
 }

@@ -10,7 +10,18 @@
  */
 import { peek, poke } from '#atomics';
 import { type Entry, railheadError, messageOf } from '#base';
-import { CRASH_LOOP, RECORD_HANDLER, type Region, recordAt, recordOf, SLOT_GUARD, SLOT_STARTED, slotAt } from '#memory';
+import {
+  CRASH_LOOP,
+  RECORD_HANDLER,
+  type Region,
+  recordAt,
+  recordOf,
+  SLOT_GUARD,
+  SLOT_STARTED,
+  SLOT_STARTED_BEFORE,
+  SLOT_STARTING,
+  slotAt,
+} from '#memory';
 import { type Codec, causeOf, deserializeWith, Encoded, FORM_PORT, formAt, getArgument, readPort } from '#payload';
 import { isIn, QUEUED, toStarted } from '#ring';
 import type { Receivers, ToWorker, WorkerChannel } from './channel.ts';
@@ -99,9 +110,12 @@ export class Runner {
     const { m } = region;
     if (!isIn(m, at, entry, QUEUED)) return; // void: somebody else has it, or it is gone
     const place = this.#runs.add(entry);
+    const before = this.#startedBefore + this.started;
+    poke(m, this.#at + SLOT_STARTING, entry);
+    poke(m, this.#at + SLOT_STARTED_BEFORE, before); // after the entry: with the older one this count would be wrong
     if (!toStarted(m, at, entry)) return this.#runs.remove(place);
     this.started++;
-    poke(m, this.#at + SLOT_STARTED, this.#startedBefore + this.started);
+    poke(m, this.#at + SLOT_STARTED, before + 1);
     const handlerId = peek(m, at + RECORD_HANDLER);
     const handler = this.#handlers.findOrCompile(handlerId);
     if (handler === undefined) this.#load(handlerId, entry, at, place);

@@ -37,16 +37,16 @@ export class Search {
     this.#us = this.#longestUs;
   }
 
-  /** Spins for a while if it may. True: there was something a moment ago. */
+  /** Spins for a while if it may. True: there was something a moment ago, also if it came as the search ended. */
   find(): boolean {
     const { m } = this.#region;
     if (this.#us < SHORTEST_US || runningWorkers(m) >= this.#settings.parallelism) return false;
     if (!startSearch(m, this.#settings.slot)) return false;
-    this.#relied = true;
     const found = this.#look();
     endSearch(m);
     this.#us = found ? this.#longestUs : this.#us / 2;
-    return found;
+    this.#relied = found || anySource(this.#region); // edge search-1: until its very end publishers relied on us
+    return this.#relied;
   }
 
   #look(): boolean {
@@ -58,8 +58,8 @@ export class Search {
   }
 
   /**
-   * True once after searching, whatever the search found: until its very end publishers relied on us, so the job that comes next
-   * may not be the only one that nobody was woken for.
+   * True once after a search that saw something: publishers relied on us, so nobody was woken for it. Whoever asks has claimed a
+   * job, which may not be the only one, or is about to do something else first: either way it passes the wake on.
    */
   reliedOn(): boolean {
     const relied = this.#relied;

@@ -24,7 +24,8 @@ export class TaskHandle {
     this.#region = region;
     this.#entry = entry;
     this.workerId = workerId;
-    this.attempt = attemptOf(peek(region.m, recordAt(region, recordOf(entry)) + RECORD_META)) + 1;
+    const at = recordAt(region, recordOf(entry));
+    this.attempt = attemptOf(peek(region.m, at + RECORD_META)) + 1;
   }
 
   /**

@@ -15,13 +15,12 @@ import { load, notify, store, waitAsync } from '#atomics';
 import { fromWire } from '#base';
 import { batchLeft, HOST, type Region, REGION_RECYCLE, SLOT_BATCH, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
 import { type Codec, isCrowded, nextFall } from '#payload';
-import { wake } from '#ring';
 import type { Receivers, ToWorker, WorkerChannel } from './channel.ts';
 import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from './claim.ts';
-import { enterLibrary, leaveLibrary } from './guard.ts';
+import { enterLibrary, LIBRARY, leaveLibrary } from './guard.ts';
 import type { Handlers } from './handlers.ts';
-import { publishIdle, START_ONE, wakeFor, withdrawIdle } from './idle.ts';
-import { mayStart, toLeaving, toLive } from './life.ts';
+import { passWakeOn, publishIdle, withdrawIdle } from './idle.ts';
+import { isLive, mayStart, toLeaving, toLive } from './life.ts';
 import { Runner } from './runner.ts';
 import { Search } from './search.ts';
 import type { WorkerSettings } from './settings.ts';
@@ -129,6 +128,7 @@ export class WorkerLoop {
       const why = this.#claimAndRun();
       leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
       if (this.#slice.jobs > 0) this.#turned = false;
+      if (this.#search.reliedOn()) passWakeOn(this.#region); // edge search-1: what the search has seen we do not claim now
       switch (why) {
         case TURN:
           return this.#turn();
@@ -166,11 +166,12 @@ export class WorkerLoop {
         const { hasNext } = runner;
         if (!hasNext && runner.full) return FULL;
         if (runner.isHeld()) {
-          this.#passWakeOn(); // others may have relied on us, and we take nothing new
+          passWakeOn(region); // others may have relied on us, and we take nothing new
           return FULL;
         }
         if (hasNext) {
           if (this.#slice.isOver()) return TURN;
+          if (this.#search.reliedOn()) passWakeOn(region);
           runner.runNext();
           this.#slice.count();
           continue;
@@ -183,7 +184,7 @@ export class WorkerLoop {
       if (entry === NO_ENTRY) {
         entry = claim(this.#claimer, this.#mostToClaim());
         if (entry === NO_ENTRY) return NOTHING;
-        if (this.#search.reliedOn()) this.#passWakeOn();
+        if (this.#search.reliedOn()) passWakeOn(region);
       }
       runner.run(entry);
       if (runner.busy) this.#giveBackRest();
@@ -205,19 +206,12 @@ export class WorkerLoop {
     );
   }
 
-  /** Publishers relied on us while we searched: what is left besides our job is ours to find somebody for. */
-  #passWakeOn(): void {
-    const { m } = this.#region;
-    // edges search-1 and life-1: the look that others relied on
-    if (anySource(this.#region) && wakeFor(m) === START_ONE) wake(m, slotAt(HOST)); // only the host can start threads
-  }
-
   /** What was claimed behind a task that awaits, or waits for its module or its value, must not wait for it. */
   #giveBackRest(): void {
     if (batchLeft(load(this.#region.m, this.#at + SLOT_BATCH)) === 0) return;
     this.#claimer.size = 1; // batches grow again where workers collide
     giveBack(this.#claimer); // at the region's limit the batch is kept, and runs here later
-    this.#passWakeOn();
+    passWakeOn(this.#region);
   }
 
   /** True: waiting until the submitter has read results. False: it has, or there is another reason to look again. */
@@ -284,21 +278,32 @@ export class WorkerLoop {
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
   };
 
-  /**
-   * Leaves for good, as soon as what is under way has settled. From the first call on it no longer counts as running, and finds
-   * somebody for what is still there.
-   */
+  /** Leaves for good, as soon as what is under way has settled. */
   #leave(): void {
     this.#waitsFor = LEAVE;
-    const { m } = this.#region;
-    if (!this.#hasLeft) {
-      this.#hasLeft = true;
-      enterLibrary(m, this.#at + SLOT_GUARD);
-      giveBack(this.#claimer); // at the region's limit it stays announced: the host publishes it after our exit
-      toLeaving(m, this.#settings.slot);
-      this.#passWakeOn();
-      leaveLibrary(m, this.#at + SLOT_GUARD);
-    }
+    this.#retire();
     if (!this.#runner.busy) this.#links.exit();
+  }
+
+  /** From here it no longer counts as running, nobody wakes it, and it has found somebody for what is still there. */
+  #retire(): void {
+    const { m } = this.#region;
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    enterLibrary(m, this.#at + SLOT_GUARD);
+    giveBack(this.#claimer); // at the region's limit it stays announced: the host publishes it after our exit
+    toLeaving(m, this.#settings.slot);
+    passWakeOn(this.#region);
+    leaveLibrary(m, this.#at + SLOT_GUARD);
+  }
+
+  /**
+   * The thread is in its `exit` event, perhaps by a `process.exit` of a handler or of a timer while it was parked. The host mends
+   * all the rest; but it may be busy for long, and jobs must not wait for that.
+   */
+  onExit(): void {
+    const { m } = this.#region;
+    if (!isLive(m, this.#settings.slot) || load(m, this.#at + SLOT_GUARD) === LIBRARY) return; // not claiming yet; or struck in the midst of a change
+    this.#retire();
   }
 }

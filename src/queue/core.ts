@@ -14,7 +14,7 @@ import {
   messageOf,
 } from '#base';
 import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
-import { resetUnread, tellFall } from '#payload';
+import { tellFall } from '#payload';
 import { anySource, ENOUGH, type Receivers, runningWorkers, runsAny, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
 import { Admission } from './admission.ts';
 import { loadCodec } from './codec.ts';
@@ -125,10 +125,6 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
   }
 
   afterDrain(): void {
-    if (this.#deaths.unreadUnsure && this.tally.pending === 0) {
-      this.#deaths.unreadUnsure = false;
-      resetUnread(this.region.m, HOST);
-    }
     this.tally.changed();
   }
 

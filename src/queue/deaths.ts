@@ -6,6 +6,7 @@
  */
 import { type DeathReason, type RailheadError, type RecordNumber, railheadError, toWire } from '#base';
 import { HOST, type Region } from '#memory';
+import { forgetRaised, takeBackRaised } from '#payload';
 import { exitedByItself, FAILURES_MAX, noteFailure, recoverSlot, wasLoading } from '#pool';
 import type { Definitions } from './definitions.ts';
 import type { Watch } from './job.ts';
@@ -20,8 +21,6 @@ export class Deaths {
   readonly #definitions: Definitions;
   readonly #tally: Tally;
   readonly #reports: Reports;
-  /** The count of unread results may be too high: a worker may have died between raising it and settling. */
-  unreadUnsure = false;
 
   constructor(region: Region, submitter: Submitter, definitions: Definitions, tally: Tally, reports: Reports) {
     this.#region = region;
@@ -34,12 +33,13 @@ export class Deaths {
   onExit(thread: Thread, exitCode: number): void {
     this.#submitter.drain(Number.POSITIVE_INFINITY); // first: what it handed over is settled and no concern of recovery
     const remains = recoverSlot(this.#region, thread.slot);
+    if (remains.settled.length === 0) takeBackRaised(this.#region.m, HOST, thread.slot);
+    else forgetRaised(this.#region.m, thread.slot); // settled and not handed over: the settle below lowers it
     for (const record of remains.settled) this.#submitter.settle(record);
     for (const record of remains.abandoned) this.#submitter.fail(record, undefined);
     const spared = this.#tally.cutting ? [] : remains.died.filter((record) => !this.#submitter.hasBegun(record));
     const died = remains.died.filter((record) => !spared.includes(record));
     this.#submitter.publishAhead([...spared.map((record) => this.#submitter.again(record)), ...remains.requeued]);
-    this.unreadUnsure ||= died.length + remains.abandoned.length > 0;
     const struck = thread.condemned || (thread.error === undefined && !exitedByItself(this.#region.m, thread.slot));
     const loading = struck ? 0 : wasLoading(this.#region.m, thread.slot); // whoever terminates a thread does not blame its module
     const loadError = loading === 0 ? undefined : this.#endedOverLoading(thread, exitCode, loading);

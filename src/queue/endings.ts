@@ -151,8 +151,9 @@ export class Endings {
   }
 
   #condemnLater(record: RecordNumber, reason: unknown): void {
+    const at = recordAt(this.#region, record);
     const { m } = this.#region;
-    const entry = entryFor(record, load(m, recordAt(this.#region, record) + RECORD_STATE));
+    const entry = entryFor(record, load(m, at + RECORD_STATE));
     for (const thread of this.#threads) {
       if (placeOf(m, thread.slot, entry) === -1) continue;
       thread.channel.send({ type: 'abort', entry, reason: toWire(reason) });

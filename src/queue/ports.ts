@@ -53,7 +53,8 @@ export class HostPorts {
     if (thread === undefined || thread.ended || thread.condemned) return; // its job is somebody else's
     const { channel } = thread;
     if (!again && ((ticks() - since) | 0) > LATE_MS) return channel.send({ type: 'late', entry });
-    const isRunning = isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, STARTED); // and not given up
+    const at = recordAt(this.#region, recordOf(entry));
+    const isRunning = isIn(this.#region.m, at, entry, STARTED); // and not given up
     const port = isRunning ? this.#arguments.get(recordOf(entry)) : undefined;
     if (port !== undefined) this.#arguments.delete(recordOf(entry));
     channel.send({ type: 'argument', entry, port }, port === undefined ? [] : [port]);
@@ -61,7 +62,8 @@ export class HostPorts {
 
   /** Or settled, and not seen to yet. */
   #isUnsettled(entry: Entry): boolean {
-    const word = load(this.#region.m, recordAt(this.#region, recordOf(entry)) + RECORD_STATE);
+    const at = recordAt(this.#region, recordOf(entry));
+    const word = load(this.#region.m, at + RECORD_STATE);
     return isCurrent(entry, word) && stateOf(word) !== FREE;
   }
 

@@ -30,7 +30,8 @@ export class Roll {
   }
 
   handlerOf(record: RecordNumber): number {
-    return peek(this.#region.m, recordAt(this.#region, record) + RECORD_HANDLER);
+    const at = recordAt(this.#region, record);
+    return peek(this.#region.m, at + RECORD_HANDLER);
   }
 
   /** Handler ids that unsettled jobs name. */

@@ -78,7 +78,8 @@ export class RunTimes {
       this.#seen.set(key, { entry, since: now });
       return;
     }
-    if (!isIn(this.#region.m, recordAt(this.#region, recordOf(entry)), entry, STARTED)) return; // handed over, and not yet off the list
+    const at = recordAt(this.#region, recordOf(entry));
+    if (!isIn(this.#region.m, at, entry, STARTED)) return; // handed over, and not yet off the list
     const limitMs = this.#owner.limitOf(entry);
     if (limitMs > 0 && now - seen.since >= limitMs) {
       seen.since = now; // once

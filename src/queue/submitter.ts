@@ -119,7 +119,8 @@ export class Submitter {
   prepare(defined: Defined, value: unknown, job: Job | undefined, transfer?: readonly Transferable[]): Entry {
     const record = this.#arguments.write(defined, value, job, transfer);
     this.roll.add(record, job);
-    return toQueued(this.#region.m, recordAt(this.#region, record), record);
+    const at = recordAt(this.#region, record);
+    return toQueued(this.#region.m, at, record);
   }
 
   /** Makes a prepared job visible. False: the region is at its limit; take the job back. */
@@ -140,7 +141,8 @@ export class Submitter {
   }
 
   #failUnpublished(entry: Entry): void {
-    if (!toStarted(this.#region.m, recordAt(this.#region, recordOf(entry)), entry)) return; // void: its job is gone already
+    const at = recordAt(this.#region, recordOf(entry));
+    if (!toStarted(this.#region.m, at, entry)) return; // void: its job is gone already
     this.neverStarted++;
     this.fail(recordOf(entry), railheadError('E_QUEUE_FULL', 'The task could not be queued again: no shared memory is left'));
   }
@@ -235,8 +237,8 @@ export class Submitter {
 
   /** Publishes again a job that died with its thread. */
   retry(record: RecordNumber, { argument, attempts }: Watch): void {
-    const { m } = this.#region;
     const at = recordAt(this.#region, record);
+    const { m } = this.#region;
     poke(m, at + RECORD_META, withAttempt(argument.meta, attempts));
     poke(m, at + RECORD_LENGTH, argument.length);
     this.publishAhead([this.again(record)]);
@@ -245,7 +247,8 @@ export class Submitter {
   /** The entry under which a job whose thread has ended may start once more. */
   again(record: RecordNumber): Entry {
     this.retried++;
-    return toRetried(this.#region.m, recordAt(this.#region, record), record);
+    const at = recordAt(this.#region, record);
+    return toRetried(this.#region.m, at, record);
   }
 
   /** Whether a job that was started has its value, or may have: without it no handler was called. */

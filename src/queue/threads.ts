@@ -6,9 +6,9 @@
  */
 import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
-import { clearBit, HOST, LIVE_BITS, type Region } from '#memory';
+import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
-import { LIVE, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
+import { discount, passWakeOn, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
 import { HostChannel } from './channel.ts';
 import { tagOutput } from './tagged-output.ts';
 
@@ -173,8 +173,9 @@ export class Threads {
     thread.condemnedFor = because;
     this.#live--;
     this.#condemned++;
-    clearBit(this.#region.m, LIVE_BITS, thread.slot);
+    discount(this.#region.m, thread.slot);
     void thread.worker.terminate();
+    passWakeOn(this.#region); // it may have been woken for a job
     setImmediate(() => this.#listener.onMayStart());
   }
 
@@ -237,7 +238,7 @@ export class Threads {
     const loading = wasLoading(this.#region.m, thread.slot); // then a handler's module is at fault, not the boot
     if (was === STARTING && !thread.condemned && loading === 0)
       this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
-    else if (was === LIVE) this.#bootFailures = 0;
+    else if (was !== STARTING) this.#bootFailures = 0;
     this.#listener.onMayStart();
   }
 

@@ -19,27 +19,32 @@ const exit = process.exit.bind(process); // before any code of the user's, which
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
 const channel = new WorkerChannel(port);
-process.on('exit', () => noteExit(region.m, settings.slot)); // `terminate` fires no such event
+let loop: WorkerLoop | undefined;
+process.on('exit', () => {
+  noteExit(region.m, settings.slot); // `terminate` fires no such event
+  loop?.onExit();
+});
 const codec = settings.codec === undefined ? undefined : checkCodec(await import(settings.codec), settings.codec);
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 
-const loop = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: exit });
+const its = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: exit });
+loop = its;
 const onUncaught = (error: unknown): void => {
   channel.send({ type: 'uncaught', error: toWire(error) });
-  loop.spoil();
+  its.spoil();
 };
 process.on('uncaughtException', onUncaught); // until here an error ends the thread, which never was ready
 const warm = async (): Promise<void> => {
   await handlers.loadAll();
   channel.send({ type: 'warm' });
 };
-const receivers: Receivers<ToWorker> = { ...loop.receivers(), warm: () => void warm() };
+const receivers: Receivers<ToWorker> = { ...its.receivers(), warm: () => void warm() };
 const early = channel.early();
 if (early.some(({ type }) => type === 'warm')) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
 channel.open(receivers);
 channel.send({ type: 'ready' }); // for `warm` and the events only
-loop.start();
+its.start();
 for (const message of early) receive(receivers, message);
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */

@@ -42,7 +42,10 @@ export class Records {
   /** Back on the free list; its state is FREE already, in a new generation (or it was never published). */
   give(record: RecordNumber): void {
     if (this.#free === 0) this.#oldest = record;
-    else poke(this.#region.m, recordAt(this.#region, this.#newest) + RECORD_NEXT, record);
+    else {
+      const at = recordAt(this.#region, this.#newest);
+      poke(this.#region.m, at + RECORD_NEXT, record);
+    }
     this.#newest = record;
     this.#free++;
   }
@@ -50,7 +53,8 @@ export class Records {
   #reuse(): RecordNumber {
     const record = this.#oldest;
     this.#free--;
-    this.#oldest = peek(this.#region.m, recordAt(this.#region, record) + RECORD_NEXT) as RecordNumber;
+    const at = recordAt(this.#region, record);
+    this.#oldest = peek(this.#region.m, at + RECORD_NEXT) as RecordNumber;
     return record;
   }
 }

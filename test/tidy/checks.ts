@@ -77,6 +77,18 @@ export function layers(files: readonly File[], imports: Imports): string[] {
   return complaints;
 }
 
+/** `f(region.m, recordAt(region, …))` reads the view before `recordAt` may have to renew it: an access beyond its end. */
+export function viewsReadTooEarly(files: readonly File[]): string[] {
+  const complaints: string[] = [];
+  for (const file of files) {
+    for (const { index } of file.text.matchAll(/\.m,\s*recordAt\(/g)) {
+      const line = file.text.slice(0, index).split('\n').length;
+      complaints.push(`${file.path}:${line} reads the view before recordAt may renew it; call recordAt in a statement of its own, first`);
+    }
+  }
+  return complaints;
+}
+
 /** `Atomics` appears in `src/memory` only: everything else goes through the seam, or the explorer does not see it. */
 export function atomicsOutsideTheSeam(files: readonly File[]): string[] {
   const complaints: string[] = [];

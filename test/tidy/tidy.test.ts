@@ -48,6 +48,9 @@ describe('this checkout', () => {
   test('Atomics is used in src/memory only', () => {
     expect(checks.atomicsOutsideTheSeam(sources)).toEqual([]);
   });
+  test('17.7 no view is read before the record it is for is looked up', () => {
+    expect(checks.viewsReadTooEarly(sources)).toEqual([]);
+  });
   test('each source file starts with a header comment', () => {
     expect(checks.headers(sources)).toEqual([]);
   });
@@ -141,6 +144,11 @@ describe('each rule can fail', () => {
         file('src/memory/atomics.ts', 'Atomics.load'),
       ]),
     ).toEqual([]);
+  });
+  test('views', () => {
+    const bad = 'const x = 1;\nf(region.m, recordAt(region, record));';
+    expect(checks.viewsReadTooEarly([file('src/ring/lane.ts', bad)])).toEqual([expect.stringContaining('src/ring/lane.ts:2')]);
+    expect(checks.viewsReadTooEarly([file('a.ts', 'const at = recordAt(region, record);\nf(region.m, at);')])).toEqual([]);
   });
   test('headers', () => {
     expect(

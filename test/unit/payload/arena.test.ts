@@ -4,6 +4,7 @@ import type { Slot } from '#base';
 import { allocate, attachRegion, createRegion, NONE, REGION_MAX, REGION_TOP, type Region, SLOT_REMOTE, slotAt } from '#memory';
 import { allocateBlock, freeBlock, LARGE_BYTES } from '#payload';
 import { seeded } from '../../support/index.ts';
+import { diesAfter } from '../pool/world.ts';
 import { interrupted } from '../ring/interrupt.ts';
 
 const [OWNER, OTHER, THIRD] = [0, 1, 2] as [Slot, Slot, Slot];
@@ -104,14 +105,42 @@ describe('a freed block', () => {
     expect([allocateBlock(region, OTHER, 500_000), allocateBlock(region, OTHER, 500_000)].sort()).toEqual([a, b].sort());
   });
 
-  it('is not lost when another thread frees one at the same moment, or the owner takes all that were freed', () => {
+  it('is not lost when another thread frees one at the same moment, or the owner takes those that were freed', () => {
     const blocks = [1, 2, 3].map(() => allocateBlock(region, OWNER, 10)) as [number, number, number];
     const remote = slotAt(OWNER) + SLOT_REMOTE;
     const free = (by: Slot, block: number) => (): void => freeBlock(region, by, block);
     interrupted('before', 'compareExchange', remote, free(OTHER, blocks[0]), free(THIRD, blocks[1]));
-    const first = interrupted('after', 'exchange', remote, free(OTHER, blocks[2]), () => allocateBlock(region, OWNER, 10));
+    const first = interrupted('before', 'compareExchange', remote, free(OTHER, blocks[2]), () => allocateBlock(region, OWNER, 10));
     const again = [first, allocateBlock(region, OWNER, 10), allocateBlock(region, OWNER, 10)];
     expect(again.sort()).toEqual([...blocks].sort());
+  });
+
+  it('is the only one lost when its owner dies while it takes what others have freed', () => {
+    const blocks = range(5).map(() => allocateBlock(region, OWNER, 10));
+    let deaths = 0;
+    for (let steps = 0; ; steps++) {
+      for (const block of blocks) freeBlock(region, OTHER, block);
+      if (!diesAfter(steps, () => allocateBlock(region, OWNER, 10))) break;
+      deaths++;
+      const served = range(5).map(() => allocateBlock(region, OWNER, 10));
+      expect(served.filter((block) => blocks.includes(block)).length).toBeGreaterThanOrEqual(4);
+      expect(new Set(served).size).toBe(5);
+      blocks.splice(0, 5, ...served); // a lost one is replaced by one that is new
+    }
+    expect(deaths).toBeGreaterThan(5);
+  });
+
+  it('serves smaller payloads once no other memory is left, and is as large as before when it comes back', () => {
+    const all: number[] = [];
+    for (let block = allocateBlock(region, OWNER, LARGE_BYTES); block !== 0; block = allocateBlock(region, OWNER, LARGE_BYTES))
+      all.push(block);
+    while (allocateBlock(region, OWNER, 10) !== 0);
+    const [last] = all as [number];
+    freeBlock(region, OTHER, last);
+    expect(allocateBlock(region, OWNER, 10)).toBe(last);
+    expect(allocateBlock(region, OWNER, 10)).toBe(0);
+    freeBlock(region, OTHER, last);
+    expect(allocateBlock(region, OWNER, LARGE_BYTES)).toBe(last);
   });
 
   it('serves the next thread of its slot', () => {

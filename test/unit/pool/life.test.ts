@@ -1,14 +1,16 @@
 /** The life of a slot's thread as the words say it, how it ended, and the phases up to the one in which no job starts any more. */
 import { describe, expect, it } from 'vitest';
-import { hasBit, LIVE_BITS, REGION_PHASE, SLOT_LIFE, SLOT_LOADING, slotAt } from '#memory';
+import { hasBit, IDLE_BITS, LIVE_BITS, REGION_PHASE, SLOT_LIFE, SLOT_LOADING, slotAt } from '#memory';
 import {
   announceEnd,
+  discount,
   ENDING,
   exitedByItself,
   LEAVING,
   LIVE,
   mayStart,
   noteExit,
+  publishIdle,
   RUNNING,
   runningWorkers,
   STARTING,
@@ -18,6 +20,7 @@ import {
   toLive,
   toStarting,
   toVacant,
+  unparkHottest,
   VACANT,
   wasLoading,
 } from '#pool';
@@ -39,6 +42,20 @@ describe('a thread', () => {
     expect(life()).toEqual([LEAVING, false, 0]);
     expect(toVacant(m, worker)).toBe(LEAVING);
     expect(life()).toEqual([VACANT, false, 0]);
+  });
+
+  it('that leaves or is ended is no longer idle, so nobody wakes it, not even if it parks once more', () => {
+    const { m } = worldOf(40);
+    for (const end of [toLeaving, discount]) {
+      toStarting(m, worker);
+      toLive(m, worker);
+      publishIdle(m, worker);
+      end(m, worker);
+      expect(hasBit(m, IDLE_BITS, worker)).toBe(false);
+      publishIdle(m, worker); // it is being ended, and does not know
+      expect(unparkHottest(m)).toBe(false);
+      toVacant(m, worker);
+    }
   });
 
   it('that ends without a word leaves a vacant slot, and the host learns how far it had come', () => {

@@ -19,6 +19,9 @@ import {
   SLOT_GUARD,
   SLOT_PERMIT,
   SLOT_RUN,
+  SLOT_STARTED,
+  SLOT_STARTED_BEFORE,
+  SLOT_STARTING,
   slotAt,
 } from '#memory';
 import {
@@ -387,6 +390,38 @@ describe('the front lane of a worker that died', () => {
     const { region } = worldWith(0, 1);
     recoverSlot(region, DEAD);
     expect(ends(region)).toEqual([NONE, NONE]);
+  });
+});
+
+describe('17.3 the count of started jobs', () => {
+  /** As `Runner.run` leaves the words when it dies after `steps` of its steps: entry, count before, start, count. */
+  function startOf({ region }: World, entry: Entry, before: number, steps: number, place = 0): void {
+    noteRun(region, entry, place);
+    if (steps > 0) region.m[at + SLOT_STARTING] = entry;
+    if (steps > 1) region.m[at + SLOT_STARTED_BEFORE] = before;
+    if (steps > 2) start(region, entry);
+    if (steps > 3) region.m[at + SLOT_STARTED] = before + 1;
+  }
+
+  it.each([
+    [0, 0],
+    [1, 0],
+    [2, 0],
+    [3, 1],
+    [4, 1],
+  ])('is right after a death at step %i of a start', (steps, started) => {
+    const world = worldWith(1, 1);
+    startOf(world, claim(world.dead, 1), 0, steps);
+    recoverSlot(world.region, DEAD);
+    expect(world.region.m[at + SLOT_STARTED]).toBe(started);
+  });
+
+  it.each([0, 1, 2, 3, 4])('counts no older task that still runs a second time, at step %i of the next start', (steps) => {
+    const world = worldWith(2, 1);
+    startOf(world, claim(world.dead, 1), 0, 4);
+    startOf(world, claim(world.dead, 1), 1, steps, 1);
+    recoverSlot(world.region, DEAD);
+    expect(world.region.m[at + SLOT_STARTED]).toBe(steps > 2 ? 2 : 1);
   });
 });
 
