@@ -4,7 +4,7 @@
  *   state of a record   generation (28) | state (4)             RECORD_STATE
  *   entry of a ring     record number (24) | generation (8)     ring slots, SLOT_ENTRIES, SLOT_RUN
  *   meta of a record    attempt (12) | submitter (12) | flags (4) | form (4)   RECORD_META
- *   batch of a worker   epoch (16) | next (8) | count (8)       SLOT_BATCH
+ *   batch of a worker   epoch (24) | left (8)                   SLOT_BATCH
  *   header of a block   owner (12) | size class (8)             BLOCK_CLASS
  *
  * The most-churned field is on top, so that it overflows off the end and into nobody.
@@ -50,20 +50,17 @@ export const submitterOf = (meta: number): Slot => ((meta >>> SUBMITTER_SHIFT) &
 export const attemptOf = (meta: number): number => meta >>> ATTEMPT_SHIFT;
 export const withAttempt = (meta: number, attempt: number): number => (meta & ~(-1 << ATTEMPT_SHIFT)) | (attempt << ATTEMPT_SHIFT);
 
-/** ## Batch of a worker */
-const COUNT_BITS = 8;
-const COUNT_MASK: number = (1 << COUNT_BITS) - 1;
-const NEXT_SHIFT: number = COUNT_BITS;
-const EPOCH_SHIFT = 16;
-const ONE_NEXT: number = 1 << NEXT_SHIFT;
-export const batchCount = (word: number): number => word & COUNT_MASK;
-export const batchNext = (word: number): number => (word >>> NEXT_SHIFT) & COUNT_MASK;
-export const batchLeft = (word: number): number => batchCount(word) - batchNext(word);
-/** A new batch of `count`: the epoch moves, so a rescue that looked at the old one fails. */
-export const newBatch = (word: number, count: number): number => (((word >>> EPOCH_SHIFT) + 1) << EPOCH_SHIFT) | count | 0;
-/** The rest of an older batch under a new epoch: its entries still lie where they were. */
-export const restored = (word: number, before: number): number => newBatch(word, before & ((1 << EPOCH_SHIFT) - 1));
-export const advanced = (word: number): number => (word + ONE_NEXT) | 0;
+/** ## Batch of a worker. Its entries are the last `left` of those announced */
+const LEFT_BITS = 8;
+const LEFT_MASK: number = (1 << LEFT_BITS) - 1;
+export const batchLeft = (word: number): number => word & LEFT_MASK;
+/**
+ * A new batch: the epoch moves, so a rescue that looked at the old one fails. A rescuer that stalls over exactly 2^24 batches
+ * (half a minute of the smallest ones) and finds as many left would take what is not there any more.
+ */
+export const newBatch = (word: number, left: number): number => (((word >>> LEFT_BITS) + 1) << LEFT_BITS) | left;
+/** One less is left. Not of an empty batch. */
+export const advanced = (word: number): number => word - 1;
 
 /** ## Header of an arena block: owner (12+) | size class (8) */
 const CLASS_BITS = 8;

@@ -13,9 +13,7 @@ import type { Entry, Sequence, Slot } from '#base';
 import {
   advanced,
   BATCH_MAX,
-  batchCount,
   batchLeft,
-  batchNext,
   bitmapWords,
   FRONT_BITS,
   LANE_BITS,
@@ -24,7 +22,6 @@ import {
   nextBit,
   NONE,
   type Region,
-  restored,
   SLOT_ANNOUNCED,
   SLOT_BATCH,
   SLOT_ENTRIES,
@@ -71,7 +68,7 @@ export function claimer(region: Region, slot: Slot, maxBatchSize: number, firstS
 export function takeNext(m: Int32Array, slot: number): Entry {
   const batch = load(m, slot + SLOT_BATCH); // edge batch-1: taking side
   if (batchLeft(batch) === 0) return NO_ENTRY;
-  const entry = glance(m, slot + SLOT_ENTRIES + batchNext(batch)) as Entry;
+  const entry = glance(m, slot + SLOT_ENTRIES + peek(m, slot + SLOT_ANNOUNCED) - batchLeft(batch)) as Entry;
   return cas(m, slot + SLOT_BATCH, batch, advanced(batch)) === batch ? entry : NO_ENTRY;
 }
 
@@ -157,7 +154,7 @@ export function giveBack(c: Claimer): boolean {
   takeBatch(region.m, c.slot, entries);
   if (entries.length === 0) return true;
   if (!publishRun(region, front, entries)) {
-    store(region.m, batch, restored(load(region.m, batch), before)); // I2: it is empty, so nobody else writes here now
+    store(region.m, batch, newBatch(load(region.m, batch), batchLeft(before))); // I2: it is empty, so nobody else writes here now
     return false;
   }
   markFront(region.m, c.slot);
@@ -175,7 +172,8 @@ export function takeBatch(m: Int32Array, slot: Slot, into: Entry[]): void {
     const left = batchLeft(batch);
     if (left === 0) return;
     const had = into.length;
-    for (let k = batchNext(batch); k < batchCount(batch); k++) into.push(glance(m, at + SLOT_ENTRIES + k) as Entry);
+    const announced = glance(m, at + SLOT_ANNOUNCED);
+    for (let k = announced - left; k < announced; k++) into.push(glance(m, at + SLOT_ENTRIES + k) as Entry);
     if (cas(m, at + SLOT_BATCH, batch, newBatch(batch, 0)) === batch) return;
     into.length = had;
   }
