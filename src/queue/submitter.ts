@@ -19,6 +19,7 @@ import {
   type Region,
   recordAt,
   recordOf,
+  SLOT_ENTRIES,
   SLOT_FRONT,
   SLOT_LANE,
   setBit,
@@ -32,10 +33,13 @@ import {
   CANCELLED,
   FREE,
   nextCompleted,
+  type Offer,
   openLane,
   publish,
   publishRun,
   Records,
+  ROTATION,
+  sweepLane,
   TOO_LATE,
   takeCompleted,
   toEnded,
@@ -70,6 +74,11 @@ export interface SubmitterListener {
 const LARGE_RESULT_SHIFT = 12;
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
 const RING_CAPACITY = 1024;
+/**
+ * So many cancels, in rotations of the free records, and at least as many as live entries were left, between two sweeps of the
+ * lane. More: a record comes round closer to the 256 times after which a void entry would name its new job; fewer: more sweeps.
+ */
+const SWEEP_ROTATIONS = 4;
 /** Entries in its front lane's first ring: what a few dead workers had claimed. */
 const FRONT_CAPACITY = 256;
 
@@ -98,6 +107,11 @@ export class Submitter {
   /** Jobs that got their outcome without a start, and starts that were repeated. */
   neverStarted = 0;
   retried = 0;
+  /** Cancels since the last sweep of the lane, and how many call for the next. */
+  #cancels = 0;
+  #sweepAt: number;
+  readonly #sweepLeast: number;
+  readonly #offered: Offer = { ring: 0, head: 0 as Sequence };
 
   constructor(region: Region, options: SubmitterOptions, listener: SubmitterListener) {
     this.#region = region;
@@ -108,6 +122,8 @@ export class Submitter {
     this.#ports = ports;
     this.#results = new Results(region, ports, codec, () => listener.onSettledLate());
     this.#records = new Records(region, options.rotation);
+    this.#sweepAt = SWEEP_ROTATIONS * (options.rotation ?? ROTATION);
+    this.#sweepLeast = this.#sweepAt;
     this.#arguments = new Arguments(region, this.#records, ports, { most: Math.min(options.maxPayloadBytes, LARGEST_BYTES), codec });
     const firstSequence = options.firstSequence ?? (0 as Sequence);
     openLane(region, this.#slot + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, firstSequence);
@@ -226,6 +242,7 @@ export class Submitter {
     if (was === CANCELLED) {
       this.neverStarted++;
       this.#release(record, at, false);
+      if (++this.#cancels >= this.#sweepAt) this.#sweep();
     } else {
       const abandoned = job === undefined || job === SUBMITTED ? new Job(job !== undefined) : job; // those have nothing of their own
       abandoned.abandoned = true;
@@ -233,6 +250,13 @@ export class Submitter {
     }
     this.#finish(job, true, error, handlerId);
     return was;
+  }
+
+  /** Cancelled jobs leave void entries in the lane: drops them. Whoever ends jobs looks afterwards whether enough workers are awake. */
+  #sweep(): void {
+    const live = sweepLane(this.#region, this.#slot + SLOT_LANE, this.#slot + SLOT_ENTRIES, this.#offered);
+    this.#cancels = 0;
+    this.#sweepAt = Math.max(this.#sweepLeast, live);
   }
 
   /** Publishes again a job that died with its thread. */

@@ -8,7 +8,7 @@ import type { RecordNumber } from '#base';
 import { NO_RECORD, RECORD_NEXT, type Region, recordAt, NO_SLAB, SLAB_RECORDS, takeSlab } from '#memory';
 
 /** Free records kept on their way round before one is used again. Fewer: a stale entry might match; more: colder memory. */
-const ROTATION = 16_384;
+export const ROTATION = 16_384;
 
 export class Records {
   readonly #region: Region;
