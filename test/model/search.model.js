@@ -151,16 +151,15 @@ mutant('a searcher that found a job passes no wake on', {
   module: 'parts/worker.js',
   replace: ['if (w.relied) passWakeOn(w.region);', ''],
 });
-mutant('the search ends after the claim', {
+mutant('the search ends after the claim, and after the wake is passed on', {
+  by: 'a searcher that found work wakes one more',
   module: 'parts/worker.js',
-  replace: [/pool\.endSearch\(w\.region\.m\);\n\s*return found;/, 'if (!found) pool.endSearch(w.region.m); return found;'],
+  replace: [
+    /if \(entry === NO_ENTRY\) return NOTHING;\n(\s*if \(w\.relied\) passWakeOn\(w\.region\);\n)(\s*w\.relied = false;[\s\S]*?)pool\.endSearch\(w\.region\.m\);\n/,
+    'if (entry === NO_ENTRY) { if (w.relied) pool.endSearch(w.region.m); return NOTHING; }\n$1 if (w.relied) pool.endSearch(w.region.m);\n$2 if (!found) pool.endSearch(w.region.m);\n',
+  ],
 });
 mutant('looks who searches before it publishes', {
   module: 'parts/host.js',
   replace: [/(publish\(h\.region, AT \+ SLOT_LANE, entry\);)\n\s*(staff\(h, 1\);)/, '$2 $1'],
-});
-mutant('a leaver asks nobody', {
-  by: 'a searcher that leaves finds somebody for what it found',
-  module: 'parts/worker.js',
-  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
 });
