@@ -1,7 +1,8 @@
 /** What counts as catching a planted fault: a violation, never a mutant that merely throws. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { mutant } from '../explorer/litmus.js';
-import { kindOf, proofOf } from '../explorer/proof.js';
+import { mutant, takeDeclared } from '../explorer/litmus.js';
+import { kindOf, proofOf, SORTS, sortOf } from '../explorer/proof.js';
 import { runFaults } from '../explorer/runner.js';
 import { FIXTURES, fixture } from './support.js';
 
@@ -19,7 +20,7 @@ describe('a planted fault', () => {
     // Each name begins with the verdict, which the run prints before the name.
     for (const { name } of mutants) expect(text).toContain(`${name.slice(0, name.indexOf(':'))}: ${name}`);
     const caught = mutants.filter(({ name }) => name.startsWith('caught')).length;
-    expect(counts).toEqual({ passed: caught, failed: mutants.length - caught });
+    expect(counts).toMatchObject({ passed: caught, failed: mutants.length - caught });
   });
 
   it('that throws is printed with its error', async () => {
@@ -51,5 +52,30 @@ describe('the kind of an error', () => {
     expect(proofOf({ kind: 'unseen' }, 'threw')).toBe('nothing');
     expect(proofOf({ kind: 'threw' }, 'unseen')).toBe('badly planted');
     expect(proofOf({ kind: 'mistake' }, 'threw')).toBe('badly planted');
+  });
+});
+
+describe('docs/testing.md', () => {
+  it('lists the planted faults that do not change the product, and counts all', async () => {
+    const text = readFileSync(new URL('../../../docs/testing.md', import.meta.url), 'utf8');
+    const folder = new URL('../', import.meta.url);
+    const rows = [];
+    const counts = { product: 0, mirror: 0, model: 0 };
+    takeDeclared();
+    for (const file of readdirSync(folder)
+      .filter((name) => name.endsWith('.model.js'))
+      .sort()) {
+      await import(new URL(file, folder).href);
+      const names = { product: [], mirror: [], model: [] };
+      for (const planted of takeDeclared().mutants) names[sortOf(planted)].push(planted.name);
+      for (const sort of SORTS) counts[sort] += names[sort].length;
+      const told = (list) => list.join('; ') || '–';
+      if (names.mirror.length + names.model.length > 0)
+        rows.push(`| \`${file.replace('.model.js', '')}\` | ${names.product.length} | ${told(names.mirror)} | ${told(names.model)} |`);
+    }
+    expect(text).toContain(rows.join('\n'));
+    expect(text).toContain(
+      `**${counts.product}** change the product, **${counts.mirror}** a mirror of it, **${counts.model}** the model itself`,
+    );
   });
 });

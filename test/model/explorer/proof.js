@@ -18,6 +18,14 @@ const MISTAKES = [ReferenceError, SyntaxError, TypeError];
 /** The product's `assert` throws it. By name: each load of the product has a class of its own. */
 const ASSERTION = 'BrokenInvariant';
 
+/** Whose code a planted fault changes. A fault in anything but the product shows that the check bites, and nothing about what ships. */
+export const SORTS = ['product', 'mirror', 'model'];
+/** @param {import('./litmus.js').Mutant} mutant @returns {'product' | 'mirror' | 'model'} */
+export function sortOf({ module }) {
+  if (module.startsWith('parts/')) return 'mirror';
+  return module.endsWith('.model.js') ? 'model' : 'product';
+}
+
 /** The kind of a failure by an error. @param {unknown} error @returns {'assertion' | 'mistake' | 'threw'} */
 export function kindOf(error) {
   if (error?.name === ASSERTION && error.message !== '') return 'assertion';

@@ -2,7 +2,7 @@
 import { check } from './check.js';
 import { decode } from './choice.js';
 import { load } from './link.js';
-import { BADLY_PLANTED, CAUGHT, NOTHING, proofOf } from './proof.js';
+import { BADLY_PLANTED, CAUGHT, NOTHING, proofOf, sortOf } from './proof.js';
 import { failureText, printReplay, summary, titleOf } from './report.js';
 
 /** @typedef {{ name: string, file: string }} Protocol */
@@ -53,7 +53,7 @@ export async function runFaults(protocol, options, print) {
     if (found !== null) print(failureText(found.checked.failure, `${commandFor(protocol, options)} --fault '${name}'`, found.at));
     if (proof !== CAUGHT) failed++;
   }
-  return { passed: mutants.length - failed, failed };
+  return { passed: mutants.length - failed, failed, sorts: mutants.map(sortOf) };
 }
 
 /** The first litmus test that fails for a wrong result, or by an error; only then one that misses an outcome. */
