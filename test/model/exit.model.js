@@ -132,9 +132,5 @@ mutant('nobody looks at the sources after an exit', {
 mutant('looks at the sources while the dead one still counts', {
   by: WAITS,
   module: 'exit.model.js',
-  replace: [/onExit\(h, 1\);\n\s*beforeSleep\(h, target\);/, 'beforeSleep(h, target); onExit(h, 1);'],
-});
-mutant('the other is called the hottest, and its bit is left', {
-  module: 'pool/idle.js',
-  replace: [/if \(!clearBit\(m, IDLE_BITS, slot\)\)\n?\s*continue;/, 'if (!hasBit(m, IDLE_BITS, slot)) continue;'],
+  replace: [/(onExit\(h, 1\);)\n\s*(beforeSleep\(h, target\);)/, '$2 $1'],
 });

@@ -110,7 +110,6 @@ mutant('the count looked at before SLOT_FALL is read', {
   module: M,
   replace: [/(const now = load\(m, fall\);)\n\s*(if \(!stillWaits\(\)\)\n?\s*return undefined;)/, '$2 $1'],
 });
-mutant('no look at the count once SLOT_FALL is read', { module: M, replace: ['!stillWaits()', 'false'] });
 mutant('a fall wakes, and does not move SLOT_FALL', { module: M, replace: ['add(m, fall, 1);', ''] });
 mutant('a fall wakes one', { by: 'two wait for one fall', module: M, replace: ['Number.POSITIVE_INFINITY', '1'] });
 mutant('raised by a load and a store', {
@@ -118,7 +117,7 @@ mutant('raised by a load and a store', {
   module: M,
   replace: [/add\((m, slotAt\(submitter\) \+ SLOT_UNREAD), unitsOf\(bytes\)\);/, 'store($1, load($1) + unitsOf(bytes));'],
 });
-mutant('a fall to half is none', { module: M, replace: ['before - units <= most / 2', 'before - units < 0'] });
+mutant('a fall to half is none', { module: M, replace: ['before - units <= most / 2', 'before - units < most / 2'] });
 mutant('a reset tells nobody', {
   by: 'a count that a death left too high is reset',
   module: M,
