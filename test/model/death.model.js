@@ -63,6 +63,23 @@ litmus('dies claiming, starting, settling or handing over one job', {
   outcomes: results('0 died, 0 left', '0 died, 1 left', '1 died, 0 left'),
 });
 
+/** The other claims when the host is done: what ran on the dead thread must not be there. */
+litmus('what died with its thread does not start again', {
+  ...dies,
+  setup: setup(1),
+  threads: {
+    victim: (s) => claimAndRun(s[1]),
+    host: (s) => {
+      onExit(s.h, 1);
+      claimAndRun(s[2]);
+    },
+  },
+  outcomes: {
+    '0 died, 0 left': 'the first settled it, or the other ran it',
+    '1 died, 0 left': 'the first had started it',
+  },
+});
+
 litmus('dies with a batch', {
   ...dies,
   setup: setup(3, 2), // of three jobs and for two workers, a claim may take two
@@ -245,10 +262,6 @@ litmus('dies while it searches', {
 
 const RECOVER = 'pool/recover.js';
 const CLAIM = 'pool/claim.js';
-mutant('recovered without a new generation', {
-  module: 'ring/record.js',
-  replace: ['const next = nextGeneration(word, QUEUED);', 'const next = inState(word, QUEUED);'],
-});
 mutant('announced after the exchange', {
   module: CLAIM,
   replace: [
@@ -273,8 +286,12 @@ mutant('the run list is cleared before the hand-over', {
 });
 mutant('what was settled and not handed over is forgotten', { module: RECOVER, replace: ['remains.settled.push(recordOf(entry));', ';'] });
 mutant('what ran is published again', {
+  by: 'what died with its thread does not start again',
   module: RECOVER,
-  replace: ['remains.died.push(recordOf(entry));', 'remains.requeued.push(entry);'],
+  replace: [
+    /toRequeued \} from '#ring';([\s\S]*?)remains\.died\.push\(recordOf\(entry\)\);/,
+    "toRequeued, toRetried } from '#ring';$1remains.requeued.push(toRetried(m, record, recordOf(entry)));",
+  ],
 });
 mutant('recovered before the stack is drained', {
   module: 'parts/host.js',

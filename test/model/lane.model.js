@@ -3,7 +3,8 @@
  * `claimAll` is the loop of `pool/claim.ts` around them.
  */
 import { peek } from '#atomics';
-import { SLOT_ENTRIES, slotAt } from '#memory';
+import { seqAdd, seqDiff } from '#base';
+import { RING_TAIL, SLOT_ENTRIES, slotAt } from '#memory';
 import { EMPTY, LOST, offer, publish, publishRun, take } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
@@ -28,6 +29,8 @@ function claimAll(s, slot, claims, most) {
     const n = offer(region, s.lane, most, 1, own, out);
     if (n === EMPTY) break;
     if (n === LOST || !take(region.m, out, n)) continue;
+    // Not through the seam: it is no step of the consumer's.
+    if (seqDiff(region.m[out.ring + RING_TAIL], seqAdd(out.head, n)) < 0) return [['claimed beyond the tail']];
     const claim = [];
     for (let k = 0; k < n; k++) claim.push(peek(region.m, own + k));
     got.push(claim);
@@ -39,6 +42,7 @@ function claimAll(s, slot, claims, most) {
 const account =
   (count) =>
   (s, { one, two }) => {
+    for (const got of [one, two]) if (typeof got[0]?.[0] === 'string') return got[0][0];
     const left = rest(s.region, s.lane);
     for (const got of [one, two]) if (!ascending(got.flat())) return `out of order: ${got.flat()}`;
     const claimed = [...one.flat(), ...two.flat()];
@@ -90,7 +94,7 @@ litmus('a run is seen whole, and claimed in batches', {
   },
   outcome: (s, { one, two }) => {
     const torn = [...one, ...two].find((claim) => claim.join() !== '1' && claim.join() !== '2,3');
-    return torn ? `part of a run: ${torn}` : account(3)(s, { one, two });
+    return torn && typeof torn[0] !== 'string' ? `part of a run: ${torn}` : account(3)(s, { one, two });
   },
   outcomes: counts('1+0', '0+1', '2+1', '1+2', '3+0', '0+3'),
 });
@@ -109,7 +113,7 @@ litmus('runs that fill rings and link larger ones', {
   },
   outcome: (s, { one, two }) => {
     const torn = [...one, ...two].find((claim) => claim.join() !== '1,2' && claim.join() !== '3,4,5');
-    return torn ? `part of a run: ${torn}` : account(5)(s, { one, two });
+    return torn && typeof torn[0] !== 'string' ? `part of a run: ${torn}` : account(5)(s, { one, two });
   },
   outcomes: counts('0+0', '0+2', '2+0', '2+3', '3+2', '5+0', '0+5'),
 });
@@ -150,5 +154,11 @@ mutant('entries written to the closed ring', {
   module: M,
   replace: [/(store\(region\.m, lane \+ LANE_LAST, next\);)/, 'store(region.m, lane + LANE_LAST, ring);'],
 });
-mutant('a ring linked before its head is set', { module: M, replace: ['store(m, ring + RING_HEAD, first);', ''] });
+mutant('a ring linked before its head is set', {
+  module: M,
+  replace: [
+    /const next = makeRing\(region, capacity, tail\);([\s\S]*?store\(region\.m, ring \+ RING_NEXT, next\);)/,
+    'const next = makeRing(region, capacity, 0);$1 store(region.m, next + RING_TAIL, tail); store(region.m, next + RING_HEAD, tail);',
+  ],
+});
 mutant('more claimed than is there', { module: M, replace: [/Math\.min\(most, (waiting, )?Math\.ceil\(waiting \/ sharers\)\)/, 'most'] });

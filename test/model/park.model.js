@@ -304,13 +304,3 @@ mutant('idle bit cleared by a load and a store', {
     'const w = wordOf(bits, slot); const seen = load(m, w); and(m, w, seen & ~bitOf(slot)); return (seen & bitOf(slot)) !== 0;',
   ],
 });
-mutant('leaves without finding somebody for what is there', {
-  by: 'an idle worker retires while a job comes',
-  module: 'parts/worker.js',
-  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
-});
-mutant('counts as running until its exit', {
-  by: 'an idle worker retires while a job comes',
-  module: 'pool/life.js',
-  replace: [/(store\(m, slotAt\(slot\) \+ SLOT_LIFE, LEAVING\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'],
-});

@@ -149,17 +149,8 @@ mutant('a new batch under the old epoch', {
   by: 'rescued while its owner claims the next batch',
   replace: ['((word >>> EPOCH_SHIFT) + 1) << EPOCH_SHIFT', '(word >>> EPOCH_SHIFT) << EPOCH_SHIFT'],
 });
-mutant('rescued by a store', { module: CLAIM, replace: [TAKES, 'store(m, at + SLOT_BATCH, newBatch(batch, 0)); return;'] });
 mutant('rescued twice: a lost exchange counts as won', {
   module: CLAIM,
   replace: [TAKES, 'cas(m, at + SLOT_BATCH, batch, newBatch(batch, 0)); return;'],
 });
 mutant('rescued, and the batch left as it was', { module: CLAIM, replace: [TAKES, 'return;'] });
-mutant('what was rescued is not marked', { module: 'parts/host.js', replace: ['markFront(region.m, HOST);', ''] });
-mutant('the owner takes without an exchange', {
-  module: CLAIM,
-  replace: [
-    'return cas(m, slot + SLOT_BATCH, batch, advanced(batch)) === batch ? entry : NO_ENTRY;',
-    'store(m, slot + SLOT_BATCH, advanced(batch)); return entry;',
-  ],
-});

@@ -156,13 +156,6 @@ mutant('the generation of the entry is not compared', {
   module: M,
   replace: [/(export function toStarted[\s\S]*?stateOf\(word\) !== QUEUED) \|\| !isCurrent\(entry, word\)/, '$1'],
 });
-mutant('started by a store', {
-  module: M,
-  replace: [
-    'return cas(m, at + RECORD_STATE, word, inState(word, STARTED)) === word;',
-    'store(m, at + RECORD_STATE, inState(word, STARTED)); return true;',
-  ],
-});
 mutant('published again by a store', {
   module: M,
   replace: [

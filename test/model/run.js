@@ -18,6 +18,7 @@ if (!existsSync(join(here, '../../dist/memory/atomics.model.js'))) {
   console.log('The package is not built: run npm run build first.\n0 passed, 1 failed');
   process.exit(1);
 }
+const { SORTS } = await import('./explorer/proof.js');
 const { runFaults, runLitmuses, runReplay } = await import('./explorer/runner.js');
 
 const number = { type: 'string' };
@@ -64,7 +65,7 @@ for (const { name, file } of protocols) {
 if (values.replay !== undefined) {
   process.exitCode = (await runReplay(protocols[0], values.replay, values.fault, options, console.log)) ? 0 : 1;
 } else {
-  const total = { passed: 0, failed: 0 };
+  const total = { passed: 0, failed: 0, sorts: [] };
   for (const protocol of protocols) {
     console.log(`\n${protocol.name}`);
     try {
@@ -75,11 +76,17 @@ if (values.replay !== undefined) {
       total.failed++;
     }
   }
+  if (total.sorts.length > 0) console.log(`\nplanted faults: ${SORTS.map((sort) => `${count(sort)} in the ${sort}`).join(', ')}`);
   console.log(`\n${total.passed} passed, ${total.failed} failed`);
   process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
 }
 
-function add(total, { passed, failed }) {
+function add(total, { passed, failed, sorts = [] }) {
   total.passed += passed;
   total.failed += failed;
+  total.sorts.push(...sorts);
+}
+
+function count(sort) {
+  return total.sorts.filter((other) => other === sort).length;
 }

@@ -3,9 +3,9 @@
  * the wake on for the rest. The worker is `parts/worker.js`; `find` mirrors `Search.find` with one look or two.
  */
 import { store } from '#atomics';
-import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, recordOf, SLOT_FRONT, slotAt } from '#memory';
+import { HOST, hasBit, IDLE_BITS, REGION_SEARCHER, REGION_TARGET, recordOf, SLOT_FRONT, SLOT_LANE, slotAt } from '#memory';
 import { publishIdle } from '#pool';
-import { openLane } from '#ring';
+import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { beforeSleep, end, host, settleAll, submit } from './parts/host.js';
@@ -91,6 +91,27 @@ litmus('a searcher that found work wakes one more', {
   outcomes: counts('1+1', '0+2'),
 });
 
+/** It has found the first and passed the wake on, or not yet, when the second comes. */
+litmus('a job comes when a searcher has found another', {
+  setup: () => {
+    const s = setup(2, 1, 2)();
+    publish(s.region, slotAt(HOST) + SLOT_LANE, s.entries[0]);
+    return s;
+  },
+  describe,
+  mayBlock: ['other'],
+  threads: {
+    busy: (s) => {
+      find(s[1], 1);
+      claimAndRun(s[1], 1); // in its handler for ever
+    },
+    other: (s) => workForEver(s[2], 0, true),
+    host: (s) => submit(s.h, s.entries[1]),
+  },
+  outcome: (s, results) => (s[1].ran.length + s[2].ran.length < 2 ? 'a job waits behind a busy worker' : account(s, results)),
+  outcomes: { '1+1 run': 'the other was woken for the second', '0+2 run': 'the other was quicker for both' },
+});
+
 litmus('a searcher that leaves finds somebody for what it found', {
   setup: () => {
     const s = setup(2, 1)();
@@ -151,16 +172,15 @@ mutant('a searcher that found a job passes no wake on', {
   module: 'parts/worker.js',
   replace: ['if (w.relied) passWakeOn(w.region);', ''],
 });
-mutant('the search ends after the claim', {
+mutant('the search ends after the claim, and after the wake is passed on', {
+  by: 'a job comes when a searcher has found another',
   module: 'parts/worker.js',
-  replace: [/pool\.endSearch\(w\.region\.m\);\n\s*return found;/, 'if (!found) pool.endSearch(w.region.m); return found;'],
+  replace: [
+    /if \(entry === NO_ENTRY\) return NOTHING;\n(\s*if \(w\.relied\) passWakeOn\(w\.region\);\n)(\s*w\.relied = false;[\s\S]*?)pool\.endSearch\(w\.region\.m\);\n/,
+    'if (entry === NO_ENTRY) { if (w.relied) pool.endSearch(w.region.m); return NOTHING; }\n$1 if (w.relied) pool.endSearch(w.region.m);\n$2 if (!found) pool.endSearch(w.region.m);\n',
+  ],
 });
 mutant('looks who searches before it publishes', {
   module: 'parts/host.js',
   replace: [/(publish\(h\.region, AT \+ SLOT_LANE, entry\);)\n\s*(staff\(h, 1\);)/, '$2 $1'],
-});
-mutant('a leaver asks nobody', {
-  by: 'a searcher that leaves finds somebody for what it found',
-  module: 'parts/worker.js',
-  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
 });

@@ -140,8 +140,8 @@ mutant('the stop flag is read once', {
 mutant('what queues is cut without an exchange', {
   module: 'parts/host.js',
   replace: [
-    /if \(toStarted\((h\.region\.m, at, entryFor\(record, load\(h\.region\.m, at \+ RECORD_STATE\)\))\)\)/,
-    'if (isIn($1, QUEUED))',
+    /const at = recordAt\(h\.region, record\);\n\s*if \(toStarted\(h\.region\.m, at, entryFor\(record, load\(h\.region\.m, at \+ RECORD_STATE\)\)\)\)/,
+    'const state = stateOf(load(h.region.m, recordAt(h.region, record) + RECORD_STATE)); if (state !== FREE && state < STARTED)',
   ],
 });
 mutant('the rest is failed before the exit', {

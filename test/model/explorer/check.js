@@ -4,11 +4,13 @@ import { depthFirst } from './dfs.js';
 import { direct } from './direct.js';
 import { Machine } from './machine.js';
 import { byPriorities } from './pct.js';
+import { kindOf } from './proof.js';
 import { trace } from './trace.js';
 
 /**
  * @typedef {object} Failure
- * @property {'outcome' | 'unseen' | 'race' | 'threw' | 'invariant'} kind @property {string} text what went wrong, in full
+ * @property {'outcome' | 'unseen' | 'race' | 'invariant' | 'assertion' | 'threw' | 'mistake'} kind
+ * @property {string} text what went wrong, in full
  * @property {string | null} schedule @property {number} bound preemptions it needed, as searched
  */
 /**
@@ -69,7 +71,7 @@ function judgeOf(litmus, machine, outcomes) {
       const wrong = direct(litmus.invariant(machine.state), machine.words);
       if (typeof wrong === 'string' || wrong === false) machine.fail('invariant', wrong || 'the invariant does not hold');
     } catch (error) {
-      machine.fail('invariant', String(error?.message ?? error));
+      machine.fail(kindOf(error), `invariant threw ${error?.stack ?? error}`);
     }
   };
   const judge = () => {
@@ -89,7 +91,7 @@ function outcomeOf(litmus, machine) {
   try {
     return String(direct(litmus.outcome(machine.state, machine.results()), machine.words));
   } catch (error) {
-    machine.fail('threw', `outcome threw ${error?.stack ?? error}`);
+    machine.fail(kindOf(error), `outcome threw ${error?.stack ?? error}`);
     return null;
   }
 }

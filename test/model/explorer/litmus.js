@@ -3,6 +3,7 @@
  * takes what it declared.
  */
 import { pending, TERMINATE } from './ops.js';
+import { EXPECTED } from './proof.js';
 
 /**
  * @typedef {object} Litmus
@@ -27,7 +28,11 @@ import { pending, TERMINATE } from './ops.js';
  * @property {number} spuriousWake @property {number} timeout @property {number} stolenNotify
  * @property {string[]} stop @property {string[]} die
  */
-/** @typedef {{ name: string, module: string, replace: [string | RegExp, string], by: string | undefined }} Mutant */
+/**
+ * @typedef {object} Mutant
+ * @property {string} name @property {string} module @property {[string | RegExp, string]} replace
+ * @property {string | undefined} by @property {'unseen' | 'threw' | undefined} expects
+ */
 
 // Shared by all copies of this module in the process: a test runner may hold two.
 const KEY = Symbol.for('railhead.model.declared');
@@ -62,11 +67,14 @@ const KEYS = 'setup threads outcome outcomes invariant faults exit mayBlock sequ
 
 /**
  * Plants a fault: a change of the text of a compiled module (`ring/lane.js`, in `dist`), where the pattern must match exactly
- * once. The file's litmus tests must then fail; with `by`, that one must. @param {string} name
- * @param {{ module: string, replace: [string | RegExp, string], by?: string }} given
+ * once. The file's litmus tests must then fail; with `by`, that one must. `expects`: it shows by an outcome that is never seen, or by
+ * an error; without, neither counts (`proof.js`). @param {string} name
+ * @param {{ module: string, replace: [string | RegExp, string], by?: string, expects?: 'unseen' | 'threw' }} given
  */
-export function mutant(name, { module, replace, by }) {
-  declared.mutants.push({ name, module, replace, by });
+export function mutant(name, { module, replace, by, expects, ...other }) {
+  if (Object.keys(other).length > 0) throw new Error(`${name}: a mutant has no \`${Object.keys(other)}\``);
+  if (expects !== undefined && !EXPECTED.includes(expects)) throw new Error(`${name}: nothing is caught as \`${expects}\``);
+  declared.mutants.push({ name, module, replace, by, expects });
 }
 
 /** @thread of the model. Ends another thread, as `worker.terminate()` does: at any of its steps from here on. @param {string} name */

@@ -9,6 +9,7 @@ import { Marks } from './marks.js';
 import { offer } from './offer.js';
 import * as ops from './ops.js';
 import { perform } from './perform.js';
+import { kindOf } from './proof.js';
 import { Race } from './race.js';
 import { isRunning } from './seam.js';
 import { ASLEEP, BLOCKED, DEAD, DONE, FATE, READY, STOPPED } from './status.js';
@@ -216,7 +217,10 @@ export class Machine {
     const stack = String(error?.stack ?? error)
       .replaceAll(/file:\/\/\S*railhead-model-\w+\/\d+\//g, '')
       .split('\n');
-    this.fail('threw', `${this.names[t]} threw ${stack.filter((line) => !/\/explorer\/|node:internal|<anonymous>/.test(line)).join('\n')}`);
+    this.fail(
+      kindOf(error),
+      `${this.names[t]} threw ${stack.filter((line) => !/\/explorer\/|node:internal|<anonymous>/.test(line)).join('\n')}`,
+    );
   }
 
   #finish(t, value) {

@@ -2,6 +2,7 @@
 import { check } from './check.js';
 import { decode } from './choice.js';
 import { load } from './link.js';
+import { BADLY_PLANTED, CAUGHT, NOTHING, proofOf, sortOf } from './proof.js';
 import { failureText, printReplay, summary, titleOf } from './report.js';
 
 /** @typedef {{ name: string, file: string }} Protocol */
@@ -24,28 +25,39 @@ export async function runLitmuses(protocol, options, print) {
   return { passed: runs.length - failed, failed };
 }
 
-/** Each planted fault must make a litmus test of the protocol fail. @param {Protocol} protocol @param {Options} options @param {(line: string) => void} print */
+/**
+ * Each planted fault must make a litmus test of the protocol fail, and in a way that proves something.
+ * @param {Protocol} protocol @param {Options} options @param {(line: string) => void} print
+ */
 export async function runFaults(protocol, options, print) {
   const { mutants } = await load(protocol.file);
   let failed = 0;
   for (const mutant of mutants) {
-    const { litmuses } = await load(protocol.file, mutant);
-    const meant = litmuses.flatMap(runsOf).filter(({ litmus }) => mutant.by === undefined || litmus.name === mutant.by);
-    if (meant.length === 0) throw new Error(`The fault '${mutant.name}' is meant for a litmus that does not exist: ${mutant.by}`);
-    const found = catches(meant, options);
-    if (found.checked === null) failed++;
-    if (found.checked === null) print(`NOT CAUGHT: ${mutant.name}, in ${found.schedules.toLocaleString('en-US')} schedules`);
-    else {
-      const { litmus, sequence, at, checked } = found;
-      print(`caught: ${mutant.name} by ${titleOf(litmus, sequence)} after ${found.schedules.toLocaleString('en-US')} schedules`);
-      print(failureText(checked.failure, `${commandFor(protocol, options)} --fault '${mutant.name}'`, at));
+    const { name } = mutant;
+    let litmuses;
+    try {
+      ({ litmuses } = await load(protocol.file, mutant));
+    } catch (error) {
+      failed++;
+      print(`BADLY PLANTED: ${name}: it cannot be loaded\n       ${error}`);
+      continue;
     }
+    const meant = litmuses.flatMap(runsOf).filter(({ litmus }) => mutant.by === undefined || litmus.name === mutant.by);
+    if (meant.length === 0) throw new Error(`The fault '${name}' is meant for a litmus that does not exist: ${mutant.by}`);
+    const { proof, found, schedules } = catches(meant, mutant.expects, options);
+    const how = found === null ? '' : ` by ${titleOf(found.litmus, found.sequence)}`;
+    const after = `${schedules.toLocaleString('en-US')} schedules`;
+    if (proof === CAUGHT) print(`caught: ${name}${how} after ${after}`);
+    else if (proof === BADLY_PLANTED) print(`BADLY PLANTED: ${name}${how}: an error proves nothing`);
+    else print(`NOT CAUGHT: ${name}, in ${after}`);
+    if (found !== null) print(failureText(found.checked.failure, `${commandFor(protocol, options)} --fault '${name}'`, found.at));
+    if (proof !== CAUGHT) failed++;
   }
-  return { passed: mutants.length - failed, failed };
+  return { passed: mutants.length - failed, failed, sorts: mutants.map(sortOf) };
 }
 
-/** The first litmus test that fails. One that fails for a wrong result comes before one that only misses an outcome. */
-function catches(runs, options) {
+/** The first litmus test that fails for a wrong result, or by an error; only then one that misses an outcome. */
+function catches(runs, expects, options) {
   const deadline = performance.now() + options.seconds * 1000;
   let schedules = 0;
   let unseen = null;
@@ -53,11 +65,11 @@ function catches(runs, options) {
     const checked = check(run.litmus, run.sequence, { ...options, limitMs: (deadline - performance.now()) / (runs.length - k) });
     schedules += checked.schedules + checked.cut;
     if (checked.failure === null) continue;
-    const found = { ...run, checked, schedules };
-    if (checked.failure.kind !== 'unseen') return found;
+    const found = { ...run, checked };
+    if (checked.failure.kind !== 'unseen') return { proof: proofOf(checked.failure, expects), found, schedules };
     unseen ??= found;
   }
-  return unseen ?? { checked: null, schedules };
+  return { proof: unseen === null ? NOTHING : proofOf(unseen.checked.failure, expects), found: unseen, schedules };
 }
 
 /** @param {Protocol} protocol @param {string} text litmus, start sequence and schedule, as a failure prints them */
