@@ -53,10 +53,10 @@ function exited({ h, target }) {
 /** @thread host. The verb comes first. */
 const verb = (s) => {
   submit(s.h, s.entries[0]);
-  endTurn(s.h.region, s.turn);
+  endTurn(s.h, s.turn);
 };
 const exitedAfterVerb = (s) => {
-  nextTurn(s.h.region, s.turn);
+  nextTurn(s.h, s.turn);
   exited(s);
 };
 

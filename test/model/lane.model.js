@@ -3,7 +3,7 @@
  * `claimAll` is the loop of `pool/claim.ts` around them.
  */
 import { peek } from '#atomics';
-import { seqAdd, seqDiff } from '#base';
+import { assert, seqAdd, seqDiff } from '#base';
 import { RING_TAIL, SLOT_ENTRIES, slotAt } from '#memory';
 import { EMPTY, LOST, offer, publish, publishRun, take } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
@@ -30,7 +30,7 @@ function claimAll(s, slot, claims, most) {
     if (n === EMPTY) break;
     if (n === LOST || !take(region.m, out, n)) continue;
     // Not through the seam: it is no step of the consumer's.
-    if (seqDiff(region.m[out.ring + RING_TAIL], seqAdd(out.head, n)) < 0) return [['claimed beyond the tail']];
+    assert(seqDiff(region.m[out.ring + RING_TAIL], seqAdd(out.head, n)) >= 0, 'a claim ends at the tail');
     const claim = [];
     for (let k = 0; k < n; k++) claim.push(peek(region.m, own + k));
     got.push(claim);
@@ -42,7 +42,6 @@ function claimAll(s, slot, claims, most) {
 const account =
   (count) =>
   (s, { one, two }) => {
-    for (const got of [one, two]) if (typeof got[0]?.[0] === 'string') return got[0][0];
     const left = rest(s.region, s.lane);
     for (const got of [one, two]) if (!ascending(got.flat())) return `out of order: ${got.flat()}`;
     const claimed = [...one.flat(), ...two.flat()];
@@ -94,7 +93,7 @@ litmus('a run is seen whole, and claimed in batches', {
   },
   outcome: (s, { one, two }) => {
     const torn = [...one, ...two].find((claim) => claim.join() !== '1' && claim.join() !== '2,3');
-    return torn && typeof torn[0] !== 'string' ? `part of a run: ${torn}` : account(3)(s, { one, two });
+    return torn ? `part of a run: ${torn}` : account(3)(s, { one, two });
   },
   outcomes: counts('1+0', '0+1', '2+1', '1+2', '3+0', '0+3'),
 });
@@ -113,7 +112,7 @@ litmus('runs that fill rings and link larger ones', {
   },
   outcome: (s, { one, two }) => {
     const torn = [...one, ...two].find((claim) => claim.join() !== '1,2' && claim.join() !== '3,4,5');
-    return torn && typeof torn[0] !== 'string' ? `part of a run: ${torn}` : account(5)(s, { one, two });
+    return torn ? `part of a run: ${torn}` : account(5)(s, { one, two });
   },
   outcomes: counts('0+0', '0+2', '2+0', '2+3', '3+2', '5+0', '0+5'),
 });
