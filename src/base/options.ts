@@ -19,7 +19,7 @@ export interface ThreadOptions {
   readonly env?: WorkerOptions['env'];
   /** What `process.argv` holds in a worker after the script. @default none */
   readonly argv?: readonly unknown[] | undefined;
-  /** Node's own command-line options for the workers. @default those of the process */
+  /** Node's own command-line options for the workers, passed on as they are. @default those of the process, without what concerns its main script alone (`-e`, `--input-type` …) */
   readonly execArgv?: readonly string[] | undefined;
   /** What handlers find as `workerData`; it is copied to each worker. @default none */
   readonly workerData?: unknown;
