@@ -1,6 +1,7 @@
 /** Options of one run and of `stop`. The submitting thread; pure. Read for each task, so nothing is made where none are given. */
 import type { WorkerOptions } from 'node:worker_threads';
 import * as is from './check.ts';
+import { RUN_ELSEWHERE, STOP_ELSEWHERE } from './elsewhere.ts';
 
 /** Something that can be moved to another thread: an ArrayBuffer, a MessagePort, a FileHandle … */
 export type Transferable = NonNullable<WorkerOptions['transferList']>[number];
@@ -85,7 +86,7 @@ const NO_STOP_OPTIONS: ResolvedStopOptions = Object.freeze({ timeoutMs: undefine
 export function readRunOptions(input: RunOptions | undefined): ResolvedRunOptions {
   if (input === undefined) return NO_RUN_OPTIONS;
   is.checkHolder('options', input);
-  const { signal, timeoutMs, deadlineMs, transfer, onCrash, onProgress } = is.readTable('options', input, RUN);
+  const { signal, timeoutMs, deadlineMs, transfer, onCrash, onProgress } = is.readTable('options', input, RUN, RUN_ELSEWHERE);
   return { signal, timeoutMs, deadlineMs: deadlineMs ?? 0, transfer, retry: readRetry(onCrash), onProgress };
 }
 
@@ -100,5 +101,5 @@ function readRetry(onCrash: RunOptions['onCrash']): number {
 export function readStopOptions(input: StopOptions | undefined): ResolvedStopOptions {
   if (input === undefined) return NO_STOP_OPTIONS;
   is.checkHolder('options', input);
-  return is.readTable('options', input, STOP) as ResolvedStopOptions;
+  return is.readTable('options', input, STOP, STOP_ELSEWHERE) as ResolvedStopOptions;
 }

@@ -73,19 +73,24 @@ export function definitionOf(from: unknown, allowFunctions: boolean): Definition
   return { kind: 'module', name: exportName === 'default' ? file : `${file}#${exportName}`, url, exportName };
 }
 
+/** What to write instead of a function whose text does not stand alone. */
+const INSTEAD =
+  'write a function of its own that takes what it needs as its value, as in `(value) => …`, or export it from a module and name that by `handler(url, exportName)`';
+
 function functionDefinition(run: (...args: never[]) => unknown): Definition {
   const source = Function.prototype.toString.call(run);
   const name = typeof run.name === 'string' && run.name !== '' ? run.name : 'anonymous';
-  if (/\{\s*\[native code\]\s*\}$/.test(source))
-    throw wrongType(`Expected a handler with source of its own, got \`${name}\`, which is native or bound`);
-  if (/^class\b/.test(source)) throw wrongType(`Expected a handler to be a function, got the class \`${name}\``);
+  const refused = (rule: string, got: string): TypeError => wrongType(`Expected a handler ${rule}, got ${got}; ${INSTEAD}`);
+  if (/\{\s*\[native code\]\s*\}$/.test(source)) throw refused('with source of its own', `\`${name}\`, which is native or bound`);
+  if (/^class\b/.test(source)) throw refused('to be a function', `the class \`${name}\``);
   if (parses(`(${source}\n)`)) return { kind: 'function', name, source };
-  if (/^(?:static\s+)?[gs]et\s+[^\s(]/.test(source)) throw wrongType(`Expected a handler to be a function, got the accessor \`${name}\``);
-  if (/\bsuper\s*[.([]/.test(source))
-    throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\`, which uses \`super\``);
+  if (/^(?:static\s+)?[gs]et\s+[^\s(]/.test(source)) throw refused('to be a function', `the accessor \`${name}\``);
+  if (/\bsuper\s*[.([]/.test(source)) throw refused('whose source can stand alone', `\`${name}\`, which uses \`super\``);
   const method = `((of) => of[Reflect.ownKeys(of)[0]])({ ${source}\n})`; // the text of a method is no expression by itself
   if (parses(method)) return { kind: 'function', name, source: method };
-  throw wrongType(`Expected a handler whose source can stand alone, got \`${name}\``);
+  if (/#[\p{ID_Start}$_]/u.test(source))
+    throw refused('whose source can stand alone', `\`${name}\`, which is or uses a private member of a class`);
+  throw refused('whose source can stand alone', `\`${name}\``);
 }
 
 /** Whether the text compiles. Nothing runs: a worker evaluates it. */

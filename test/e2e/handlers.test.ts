@@ -145,6 +145,15 @@ describe('a function', () => {
         return () => super.toString();
       },
     };
+    class Private {
+      #count = 1;
+      static method(): () => number {
+        return new Private().#add;
+      }
+      #add(): number {
+        return this.#count;
+      }
+    }
     const accessor = Object.getOwnPropertyDescriptor(
       {
         get field() {
@@ -157,10 +166,14 @@ describe('a function', () => {
       ['super in a method', Derived.prototype.add],
       ['super in an arrow', withSuper.make()],
       ['an accessor', accessor],
+      ['a private method', Private.method()],
+      ['a class', Base as unknown as () => unknown],
+      ['a bound function', ((n: number) => n).bind(null)],
     ] as const) {
       const error = await errorOf(queue.run(given as (n: number) => unknown, 1));
       expect(error, what).toBeInstanceOf(TypeError);
       expect(error, what).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+      expect(error.message, what).toContain('; write a function of its own that takes what it needs as its value');
       expect(() => queue.push(given as (n: number) => unknown, 1), what).toThrow(TypeError);
     }
     expect(queue.stats().workers.started).toBe(0);
