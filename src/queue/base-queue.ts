@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import { got, outOfRange, type QueueOptions, readQueueOptions, readStopOptions, type StopOptions, wrongType } from '#base';
 import { Core, type Internals } from './core.ts';
 import type { Admission } from './admission.ts';
+import type { QueueEmitter } from './events.ts';
 import { readStats, type Stats } from './gauges.ts';
 import { Stopping, type StopReport } from './stopping.ts';
 import { warm } from './warming.ts';
@@ -10,7 +11,10 @@ import { warm } from './warming.ts';
 /** Key of an option that only tests use. */
 export const INTERNALS: unique symbol = Symbol('railhead.internals');
 
-export abstract class BaseQueue extends EventEmitter implements AsyncDisposable {
+/** The same class, with the types of our events. */
+const Emitter: new () => QueueEmitter = EventEmitter;
+
+export abstract class BaseQueue extends Emitter implements AsyncDisposable {
   readonly #core: Core;
   #stopping: Stopping | undefined;
 
