@@ -8,6 +8,7 @@ export {
   type RunOptions,
   type StopOptions,
   type Transferable,
+  type WarmOptions,
 } from '#base';
 export { type Codec, move } from '#payload';
 export type { TaskHandle } from '#pool';

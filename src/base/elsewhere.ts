@@ -76,9 +76,11 @@ export const RUN_ELSEWHERE: Elsewhere = {
   env: QUEUE_ONLY,
 };
 
+/** Of `stop` and `warm` alike. */
+export const WAIT_ELSEWHERE: Elsewhere = { abortSignal: 'signal', timeout: 'timeoutMs' };
+
 export const STOP_ELSEWHERE: Elsewhere = {
-  abortSignal: 'signal',
-  timeout: 'timeoutMs',
+  ...WAIT_ELSEWHERE,
   stopTimeoutMs: 'timeoutMs',
   force: '`timeoutMs: 0` cuts what is left at once',
 };

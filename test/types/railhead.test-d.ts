@@ -152,6 +152,7 @@ holds<Same<ReturnType<typeof queue.idle>, Promise<void>>>();
 holds<Same<ReturnType<typeof queue.warm>, Promise<void>>>();
 holds<Same<ReturnType<typeof queue.stop>, Promise<StopReport>>>();
 queue.stop({ timeoutMs: 5, signal: AbortSignal.timeout(5) });
+queue.warm(1, { timeoutMs: 5, signal: AbortSignal.timeout(5) });
 queue.on('drain', () => {}).once('error', () => {});
 queue.on('error', (error, job) => {
   holds<Same<typeof error, unknown>>();
