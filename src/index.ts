@@ -8,7 +8,19 @@ export {
   type RunOptions,
   type StopOptions,
   type Transferable,
+  type WarmOptions,
 } from '#base';
 export { type Codec, move } from '#payload';
 export type { TaskHandle } from '#pool';
-export { type Handler, type HandlerFunction, handler, type ModuleHandler, type Stats, type StopReport, Task, TaskQueue } from '#queue';
+export {
+  type AbsolutePath,
+  type Handler,
+  type HandlerFunction,
+  handler,
+  type ModuleHandler,
+  type QueueEvents,
+  type Stats,
+  type StopReport,
+  Task,
+  TaskQueue,
+} from '#queue';

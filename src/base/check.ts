@@ -1,4 +1,5 @@
 /** Checks what a caller passed against a table of rules: name -> rule. Any thread; pure. A wrong value is a bug in the caller. */
+import type { Elsewhere } from './elsewhere.ts';
 import { got } from './readable.ts';
 
 /** What one option may be. `expected` completes the sentence "Expected `name` …". */
@@ -17,8 +18,9 @@ export interface Row extends Rule {
 
 export type Table<T> = { readonly [Name in keyof T]-?: Row };
 
-/** Edits between two names that still count as a slip. Larger, and unrelated names are suggested. */
+/** Edits between two names that still count as a slip, and at most one in so many letters. More, and unrelated names are suggested. */
 const MAX_EDITS = 2;
+const LETTERS_AN_EDIT = 3;
 
 const isNumber = (value: unknown): boolean => typeof value === 'number';
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -77,8 +79,8 @@ export function check(name: string, value: unknown, rule: Rule): void {
 }
 
 /** Every option of the table, checked or by default. Each is read once, and unknown names are refused. */
-export function readTable<T>(what: string, input: object, table: Table<T>): T {
-  for (const name of Object.keys(input)) if (!Object.hasOwn(table, name)) throw unknownName(what, name, Object.keys(table));
+export function readTable<T>(what: string, input: object, table: Table<T>, elsewhere: Elsewhere = {}): T {
+  checkNames(what, input, table, elsewhere);
   const output: Record<string, unknown> = {};
   for (const name in table) {
     const value = isGiven(input, name) ? (input as Record<string, unknown>)[name] : undefined;
@@ -86,6 +88,11 @@ export function readTable<T>(what: string, input: object, table: Table<T>): T {
     output[name] = value === undefined ? table[name].fallback : value;
   }
   return output as T;
+}
+
+/** Throws on the first name that `known` does not have, and says which was meant. */
+export function checkNames(what: string, input: object, known: object, elsewhere: Elsewhere = {}): void {
+  for (const name of Object.keys(input)) if (!Object.hasOwn(known, name)) throw unknownName(what, name, Object.keys(known), elsewhere);
 }
 
 /** Also what a class of options inherits, but nothing that somebody put on `Object.prototype`. */
@@ -105,16 +112,21 @@ export function checkHolder(what: string, input: unknown, expected: string = 'to
 export const wrongType = (message: string): TypeError => Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG_TYPE' });
 export const outOfRange = (message: string): RangeError => Object.assign(new RangeError(message), { code: 'ERR_OUT_OF_RANGE' });
 
-function unknownName(what: string, name: string, known: readonly string[]): TypeError {
-  const near = nearest(name, known);
-  const hint = near === undefined ? `the known ones are ${known.map((k) => `\`${k}\``).join(', ')}` : `did you mean \`${near}\`?`;
-  return wrongType(`Expected \`${what}\` to hold known options only, ${got(name)}; ${hint}`);
+function unknownName(what: string, name: string, known: readonly string[], elsewhere: Elsewhere): TypeError {
+  return wrongType(`Expected \`${what}\` to hold known options only, ${got(name)}; ${hintFor(name, known, elsewhere)}`);
+}
+
+function hintFor(name: string, known: readonly string[], elsewhere: Elsewhere): string {
+  const theirs = Object.hasOwn(elsewhere, name) ? elsewhere[name] : undefined;
+  if (theirs !== undefined && !known.includes(theirs)) return theirs;
+  const near = theirs ?? nearest(name, known);
+  return near === undefined ? `the known ones are ${known.map((k) => `\`${k}\``).join(', ')}` : `did you mean \`${near}\`?`;
 }
 
 /** The known name that a slip of the keyboard would turn into this one. */
 function nearest(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
-  let fewest = MAX_EDITS + 1;
+  let fewest = Math.min(MAX_EDITS, Math.floor(name.length / LETTERS_AN_EDIT)) + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) > MAX_EDITS) continue; // also bounds the work for a very long name
     const count = edits(name.toLowerCase(), candidate.toLowerCase());

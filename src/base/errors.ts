@@ -9,9 +9,9 @@
 export const ERRORS = {
   E_QUEUE_STOPPED: 'The queue was stopped: it admits no new work, and what had not started by its deadline is cut.',
   E_QUEUE_FULL: 'The queue already holds as many unsettled tasks as `maxPending` allows.',
-  E_TASK_TIMEOUT: 'The task ran longer than its `timeoutMs`.',
+  E_TASK_TIMEOUT: 'The task ran longer than its `timeoutMs`, or `warm` took longer than its own.',
   E_TASK_DEADLINE: 'The task had not settled within `deadlineMs` of its submission, time in the queue included.',
-  ABORT_ERR: 'The signal of the task was aborted; `cause` is the reason of the signal.',
+  ABORT_ERR: 'The signal of the task, or of `warm`, was aborted; `cause` is the reason of the signal.',
   E_WORKER_DIED: 'The worker thread running the task ended before the task settled; `reason` and `exitCode` say how.',
   E_WORKER_TERMINATED: 'The worker thread had to be ended because of another task that ran on it; this one may be retried.',
   E_HANDLER_LOAD: 'The module of the handler could not be imported, or its source text could not be compiled.',

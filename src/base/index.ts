@@ -12,9 +12,12 @@ export { got, messageOf, readable } from './readable.ts';
 export {
   readRunOptions,
   readStopOptions,
+  readWarmOptions,
   type ResolvedRunOptions,
   type ResolvedStopOptions,
+  type ResolvedWarmOptions,
   type RunOptions,
   type StopOptions,
   type Transferable,
+  type WarmOptions,
 } from './run-options.ts';

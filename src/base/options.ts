@@ -1,6 +1,7 @@
 /** Options of a queue: what each means, its range and its default, in one table. The thread that makes the queue; pure but for `parallelism`. */
 import { SHARE_ENV, type WorkerOptions } from 'node:worker_threads';
 import * as is from './check.ts';
+import { QUEUE_ELSEWHERE } from './elsewhere.ts';
 import { parallelism } from './parallelism.ts';
 
 /** What an error belongs to, as `onError` and the `error` event are told. */
@@ -19,7 +20,7 @@ export interface ThreadOptions {
   readonly env?: WorkerOptions['env'];
   /** What `process.argv` holds in a worker after the script. @default none */
   readonly argv?: readonly unknown[] | undefined;
-  /** Node's own command-line options for the workers. @default those of the process */
+  /** Node's own command-line options for the workers, passed on as they are. @default those of the process, without what concerns its main script alone (`-e`, `--input-type` …) */
   readonly execArgv?: readonly string[] | undefined;
   /** What handlers find as `workerData`; it is copied to each worker. @default none */
   readonly workerData?: unknown;
@@ -85,6 +86,14 @@ export type ResolvedOptions = {
 
 const MIB = 1024 * 1024;
 
+/** Node takes no notice of others, and a slip would leave a worker unbounded. */
+const LIMITS: Readonly<Record<keyof NonNullable<WorkerOptions['resourceLimits']>, true>> = {
+  maxOldGenerationSizeMb: true,
+  maxYoungGenerationSizeMb: true,
+  codeRangeSizeMb: true,
+  stackSizeMb: true,
+};
+
 const isLimits = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.values(value).every((limit) => limit === undefined || typeof limit === 'number');
 
@@ -127,7 +136,8 @@ const QUEUE: is.Table<QueueOptions> = {
 export function readQueueOptions(input: number | QueueOptions | undefined): Readonly<ResolvedOptions> {
   const given: unknown = typeof input === 'number' ? { concurrency: input } : input === undefined ? {} : input;
   is.checkHolder('options', given, 'to be a number or an object');
-  const read = is.readTable('options', given, QUEUE) as ResolvedOptions;
+  const read = is.readTable('options', given, QUEUE, QUEUE_ELSEWHERE) as ResolvedOptions;
+  if (read.resourceLimits !== undefined) is.checkNames('resourceLimits', read.resourceLimits, LIMITS);
   is.check('spares', read.spares, is.integer(0, read.concurrency));
   return Object.freeze({ ...read, parallelism: read.parallelism ?? parallelism() });
 }

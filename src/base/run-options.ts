@@ -1,6 +1,7 @@
-/** Options of one run and of `stop`. The submitting thread; pure. Read for each task, so nothing is made where none are given. */
+/** Options of one run, of `stop` and of `warm`. The submitting thread; pure. Read for each task, so nothing is made where none are given. */
 import type { WorkerOptions } from 'node:worker_threads';
 import * as is from './check.ts';
+import { RUN_ELSEWHERE, STOP_ELSEWHERE, WAIT_ELSEWHERE } from './elsewhere.ts';
 
 /** Something that can be moved to another thread: an ArrayBuffer, a MessagePort, a FileHandle … */
 export type Transferable = NonNullable<WorkerOptions['transferList']>[number];
@@ -51,6 +52,20 @@ export interface ResolvedStopOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Options of `warm`. */
+export interface WarmOptions {
+  /** How long it may take, in ms. `0` turns it off. @default 0 */
+  readonly timeoutMs?: number | undefined;
+  /** Gives it up when it is aborted. @default none */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ResolvedWarmOptions {
+  /** `0`: none. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 const ms = is.amount('a number of ms');
 
 /** Most re-runs of one task: more would only hide a handler that always dies. Above 4,094 the count outgrows the 12 bits of its attempt. */
@@ -70,6 +85,7 @@ const RUN: is.Table<RunOptions> = {
 const RETRY = is.integer(0, MAX_RETRY);
 const ON_CRASH: is.Table<{ readonly retry: number }> = { retry: is.row(is.anything) }; // checked below, under its full name
 const STOP: is.Table<StopOptions> = { timeoutMs: is.row(ms), signal: is.row(is.abortSignal) };
+const WARM: is.Table<WarmOptions> = { timeoutMs: is.row(ms, 0), signal: is.row(is.abortSignal) };
 
 const NO_RUN_OPTIONS: ResolvedRunOptions = Object.freeze({
   signal: undefined,
@@ -85,7 +101,7 @@ const NO_STOP_OPTIONS: ResolvedStopOptions = Object.freeze({ timeoutMs: undefine
 export function readRunOptions(input: RunOptions | undefined): ResolvedRunOptions {
   if (input === undefined) return NO_RUN_OPTIONS;
   is.checkHolder('options', input);
-  const { signal, timeoutMs, deadlineMs, transfer, onCrash, onProgress } = is.readTable('options', input, RUN);
+  const { signal, timeoutMs, deadlineMs, transfer, onCrash, onProgress } = is.readTable('options', input, RUN, RUN_ELSEWHERE);
   return { signal, timeoutMs, deadlineMs: deadlineMs ?? 0, transfer, retry: readRetry(onCrash), onProgress };
 }
 
@@ -100,5 +116,11 @@ function readRetry(onCrash: RunOptions['onCrash']): number {
 export function readStopOptions(input: StopOptions | undefined): ResolvedStopOptions {
   if (input === undefined) return NO_STOP_OPTIONS;
   is.checkHolder('options', input);
-  return is.readTable('options', input, STOP) as ResolvedStopOptions;
+  return is.readTable('options', input, STOP, STOP_ELSEWHERE) as ResolvedStopOptions;
+}
+
+/** Options of `warm`, checked. @throws as `readQueueOptions` */
+export function readWarmOptions(input: WarmOptions | undefined): ResolvedWarmOptions {
+  if (input !== undefined) is.checkHolder('options', input);
+  return is.readTable('options', input ?? {}, WARM, WAIT_ELSEWHERE) as ResolvedWarmOptions;
 }

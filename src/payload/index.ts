@@ -6,7 +6,7 @@ export * from './form.ts';
 export * from './custom.ts';
 export * from './in-record.ts';
 export * from './moved.ts';
-export { causeOf, whyNotSent } from './not-plain.ts';
+export { causeOf, NotHeld, whyNotSent } from './not-plain.ts';
 export * from './pack.ts';
 export * from './port.ts';
 export * from './unread.ts';

@@ -46,7 +46,7 @@ function itself(value: unknown): Transferable[] {
 /** By the tag of its class: the list is checked by the engine later. */
 const TRANSFERABLE = new Set(['ArrayBuffer', 'MessagePort', 'ReadableStream', 'WritableStream', 'TransformStream', 'FileHandle']);
 
-function isTransferable(value: object): boolean {
+export function isTransferable(value: object): boolean {
   for (let above: object | null = value; above !== null; above = Object.getPrototypeOf(above) as object | null) {
     const maker: unknown = Object.getOwnPropertyDescriptor(above, 'constructor')?.value;
     if (typeof maker === 'function' && TRANSFERABLE.has(maker.name)) return true;

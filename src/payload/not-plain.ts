@@ -1,5 +1,6 @@
 /** Why a value cannot be sent, in words a user can act on. Any thread; runs no user code. */
 import { types } from 'node:util';
+import { got } from '#base';
 
 /** `path` says where: `value.a[3].b`. `refusal` is what structuredClone threw, if it was asked. */
 export class NotPlain extends Error {
@@ -29,6 +30,19 @@ export class TooLarge extends Error {
 
   static {
     TooLarge.prototype.name = 'TooLarge';
+  }
+}
+
+/** Something is to be moved that the value does not hold: it would be detached here and arrive nowhere. A bug in the caller. */
+export class NotHeld extends TypeError {
+  readonly code = 'ERR_INVALID_ARG_TYPE';
+
+  constructor(moved: object, at: number) {
+    super(`Expected \`transfer\` to name only what the value holds, ${got(moved)} at [${at}], which would be lost`);
+  }
+
+  static {
+    NotHeld.prototype.name = 'TypeError'; // what a caller sees
   }
 }
 

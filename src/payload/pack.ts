@@ -22,8 +22,8 @@ import { type Codec, serializeWith } from './custom.ts';
 import { decodeWith } from './decode.ts';
 import { encode } from './encode.ts';
 import { FORM_BUFFER, FORM_CODEC, FORM_PORT, FORM_V8, type Form } from './form.ts';
-import { movedOf } from './moved.ts';
-import { isRefusal, NotPlain, TooLarge, whatIs } from './not-plain.ts';
+import { isTransferable, movedOf } from './moved.ts';
+import { isRefusal, NotHeld, NotPlain, TooLarge, whatIs } from './not-plain.ts';
 import { PORT_BYTES, postTo, toPort } from './port.ts';
 import { Scratch } from './scratch.ts';
 import { serialize } from './serialize.ts';
@@ -135,10 +135,20 @@ function packMoved(value: unknown, transfer: readonly Transferable[], into: Scra
   const list = transfer.filter((moved) => !isPool(moved));
   let moved = 0;
   for (const part of list) if (types.isArrayBuffer(part)) moved += part.byteLength;
-  const bytes = Math.max(moved, survey([value]).bytes);
+  const found = survey([value]);
+  if (found.whole) checkHeld(transfer, found.met);
+  const bytes = Math.max(moved, found.bytes);
   limit(bytes, into);
   if (bytes <= COPY_BYTES && list.every(types.isArrayBuffer)) packClone(structuredClone(value, { transfer: list as ArrayBuffer[] }), into);
   else postTo(into, [value], list, bytes);
+}
+
+/** The engine would move it all the same, and only the caller would lose it. What cannot be moved at all, the engine refuses. */
+function checkHeld(transfer: readonly Transferable[], held: ReadonlySet<object>): void {
+  for (const [at, moved] of transfer.entries()) {
+    if (typeof moved === 'object' && moved !== null && !held.has(moved) && isTransferable(moved) && !isPool(moved))
+      throw new NotHeld(moved, at);
+  }
 }
 
 const { isMarkedAsUntransferable } = workerThreads as { isMarkedAsUntransferable?: (object: unknown) => boolean };

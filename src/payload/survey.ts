@@ -11,6 +11,10 @@ export interface Survey {
   readonly ordinary: boolean;
   /** Its buffers, each once. */
   readonly buffers: ArrayBuffer[];
+  /** Every object that was met. */
+  readonly met: ReadonlySet<object>;
+  /** No getter was met: whatever is not in `met` is no part of the value. */
+  readonly whole: boolean;
 }
 
 const TypedArray = Object.getPrototypeOf(Uint8Array) as { readonly prototype: object };
@@ -37,6 +41,7 @@ const KNOWN: ReadonlySet<unknown> = new Set(
 export function survey(roots: readonly unknown[]): Survey {
   let bytes = 0;
   let ordinary = true;
+  let whole = true;
   const buffers: ArrayBuffer[] = [];
   const seen = new Set<object>();
   const left: object[] = [];
@@ -68,11 +73,11 @@ export function survey(roots: readonly unknown[]): Survey {
       for (const key of ownNames(value)) {
         const descriptor = Object.getOwnPropertyDescriptor(value, key);
         if (descriptor?.get === undefined) meet(descriptor?.value);
-        else if (key !== 'stack' || !types.isNativeError(value)) ordinary = false; // an accessor of the engine's own in some versions
+        else if (key !== 'stack' || !types.isNativeError(value)) ordinary = whole = false; // an accessor of the engine's own in some versions
       }
     }
   }
-  return { bytes, ordinary, buffers };
+  return { bytes, ordinary, buffers, met: seen, whole };
 }
 
 /** `message` and `cause` of an error are not enumerable. */

@@ -2,7 +2,20 @@
 import { peek, poke } from '#atomics';
 import { type RailheadError, type RecordNumber, railheadError, type Transferable } from '#base';
 import { HOST, NO_RECORD, RECORD_HANDLER, RECORD_LENGTH, RECORD_META, type Region, recordAt, WANTS_RESULT } from '#memory';
-import { causeOf, FORM_PORT, formAt, LARGE_BYTES, type Packing, pack, putArgument, Scratch, TooLarge, toPort, whyNotSent } from '#payload';
+import {
+  causeOf,
+  FORM_PORT,
+  formAt,
+  LARGE_BYTES,
+  NotHeld,
+  type Packing,
+  pack,
+  putArgument,
+  Scratch,
+  TooLarge,
+  toPort,
+  whyNotSent,
+} from '#payload';
 import type { Records } from '#ring';
 import type { Defined } from './definitions.ts';
 import type { Job, Watch } from './job.ts';
@@ -25,6 +38,7 @@ export class Arguments {
   /**
    * Takes a record and writes handler and value into it. Reading the value runs its getters, and they may call any verb.
    * What `transfer` names is detached here, if nothing is refused.
+   * @throws TypeError for something in `transfer` that the value does not hold.
    * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled or no memory is left.
    */
   write(defined: Defined, value: unknown, job: Job | undefined, transfer: readonly Transferable[] | undefined): RecordNumber {
@@ -72,7 +86,8 @@ export class Arguments {
   }
 }
 
-function notSent(defined: Defined, thrown: unknown, most: number): RailheadError {
+function notSent(defined: Defined, thrown: unknown, most: number): RailheadError | NotHeld {
+  if (thrown instanceof NotHeld) return thrown;
   if (thrown instanceof TooLarge) {
     return railheadError(
       'E_TOO_LARGE',

@@ -1,8 +1,19 @@
 /** What `TaskQueue` and `Task` have in common: options, gauges, waiting and stopping. Host thread. */
 import { EventEmitter } from 'node:events';
-import { got, outOfRange, type QueueOptions, readQueueOptions, readStopOptions, type StopOptions, wrongType } from '#base';
+import {
+  got,
+  outOfRange,
+  type QueueOptions,
+  readQueueOptions,
+  readStopOptions,
+  readWarmOptions,
+  type StopOptions,
+  type WarmOptions,
+  wrongType,
+} from '#base';
 import { Core, type Internals } from './core.ts';
 import type { Admission } from './admission.ts';
+import type { QueueEmitter } from './events.ts';
 import { readStats, type Stats } from './gauges.ts';
 import { Stopping, type StopReport } from './stopping.ts';
 import { warm } from './warming.ts';
@@ -10,7 +21,10 @@ import { warm } from './warming.ts';
 /** Key of an option that only tests use. */
 export const INTERNALS: unique symbol = Symbol('railhead.internals');
 
-export abstract class BaseQueue extends EventEmitter implements AsyncDisposable {
+/** The same class, with the types of our events. */
+const Emitter: new () => QueueEmitter = EventEmitter;
+
+export abstract class BaseQueue extends Emitter implements AsyncDisposable {
   readonly #core: Core;
   #stopping: Stopping | undefined;
 
@@ -62,16 +76,16 @@ export abstract class BaseQueue extends EventEmitter implements AsyncDisposable 
   /**
    * Starts threads until `workers` of them are ready, with the handlers known so far loaded; resolves when they are.
    * @throws RangeError (`ERR_OUT_OF_RANGE`) for more than `concurrency`.
-   * @throws RailheadError `E_QUEUE_STOPPED` if the queue is stopped meanwhile.
+   * @throws RailheadError `E_QUEUE_STOPPED` if the queue is stopped meanwhile, `E_TASK_TIMEOUT` after `timeoutMs`, or `ABORT_ERR` when `signal` is aborted.
    * @example
-   * await queue.warm(2);
+   * await queue.warm(2, { timeoutMs: 5_000 });
    */
-  async warm(workers: number): Promise<void> {
+  async warm(workers: number, options?: WarmOptions): Promise<void> {
     const { concurrency } = this.#core.options;
     const rule = `Expected \`workers\` to be an integer from 0 to ${concurrency}`;
     if (typeof workers !== 'number') throw wrongType(`${rule}, ${got(workers)}`);
     if (!Number.isInteger(workers) || workers < 0 || workers > concurrency) throw outOfRange(`${rule}, ${got(workers)}`);
-    await warm(this.#core, workers);
+    await warm(this.#core, workers, readWarmOptions(options));
   }
 
   /** Every worker retires after its present task; new ones are started as work needs them. */

@@ -3,7 +3,19 @@ import { load, peek } from '#atomics';
 import type { Slot } from '#base';
 import { hasBit, IDLE_BITS, REGION_TARGET, type Region, SLOT_STARTED, slotAt, slotCount } from '#memory';
 import { runningEntries } from '#pool';
-import type { Core } from './core.ts';
+import type { Endings } from './endings.ts';
+import type { Tally } from './tally.ts';
+import type { Threads } from './threads.ts';
+
+/** What the gauges are read from: the parts of one queue. */
+export interface Gauged {
+  readonly region: Region;
+  readonly threads: Threads;
+  readonly tally: Tally;
+  readonly endings: Endings;
+  /** Jobs admitted and not started. */
+  readonly size: number;
+}
 
 /** A moment's picture of a queue. Counts are since the queue was made. */
 export interface Stats {
@@ -35,8 +47,7 @@ export interface Stats {
   };
 }
 
-export function readStats(core: Core): Stats {
-  const { region, threads, tally } = core;
+export function readStats({ region, threads, tally, endings, size }: Gauged): Stats {
   let [starting, busy, parked, running] = [0, 0, 0, 0];
   for (const { slot, ready } of threads) {
     const runs = runningEntries(region, slot).length;
@@ -55,12 +66,12 @@ export function readStats(core: Core): Stats {
     started: threads.started,
   };
   return {
-    queued: core.size,
+    queued: size,
     pending: tally.pending,
     running,
     completed: tally.completed,
     failed: tally.failed,
-    aborted: core.endings.aborted,
+    aborted: endings.aborted,
     workers,
   };
 }

@@ -7,6 +7,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
 import type { FailedJob } from '#base';
+import type { QueueEvents } from './events.ts';
 
 export class Reports {
   readonly #emitter: EventEmitter;
@@ -18,7 +19,7 @@ export class Reports {
     this.#onError = onError;
   }
 
-  event(name: string, ...args: unknown[]): void {
+  event<N extends keyof QueueEvents>(name: N, ...args: QueueEvents[N]): void {
     if (this.#emitter.listenerCount(name) > 0) this.#later(() => this.#emitter.emit(name, ...args));
   }
 

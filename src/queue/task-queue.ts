@@ -54,8 +54,11 @@ export class TaskQueue extends BaseQueue {
    * queue.pushBatch(fib, [30, 31, 32]);
    */
   pushBatch<In>(handler: Handler<In, unknown>, values: readonly In[]): number;
-  // biome-ignore lint/suspicious/noExplicitAny: each pair has types of its own.
-  pushBatch(pairs: readonly (readonly [handler: Handler<any, unknown>, value: unknown])[]): number;
+  pushBatch<Ins extends readonly unknown[]>(
+    pairs: {
+      readonly [K in keyof Ins]: readonly [handler: Handler<Ins[K], unknown>, value: Ins[K]]; // each pair has a type of its own
+    },
+  ): number;
   pushBatch(handlerOrPairs: unknown, values?: readonly unknown[]): number {
     if (values !== undefined || !Array.isArray(handlerOrPairs))
       return this.verbs.pushBatch(this.verbs.define(handlerOrPairs), checkArray('values', values));

@@ -1,29 +1,23 @@
 /** A queue bound to one handler. Host thread. */
 import type { QueueOptions, RunOptions } from '#base';
 import { BaseQueue } from './base-queue.ts';
-import type { Handler } from './handler.ts';
+import type { Handler, InOf, OutOf } from './handler.ts';
 import { checkArray } from './task-queue.ts';
-
-/** The default export of a module type, as a function; `In` and `Out` of `Task<typeof import('./x.js')>` come from it. */
-// biome-ignore lint/suspicious/noExplicitAny: any function will do.
-type DefaultOf<M> = M extends { default: infer F extends (...args: any[]) => unknown } ? F : never;
-type InOf<A> = [DefaultOf<A>] extends [never] ? A : Parameters<DefaultOf<A>>[0];
-type OutOf<A, B> = [DefaultOf<A>] extends [never] ? B : Awaited<ReturnType<DefaultOf<A>>>;
 
 /**
  * A queue for one handler: workers, options and members of its own, and verbs that take only the value.
  *
- * `Task<In, Out>` and `Task<typeof import('./x.js')>` both type it.
+ * A function types it by itself; of a module, say `Task<In, Out>`, `Task<typeof import('./x.js')>` or `Task<typeof fn>`.
  * @throws TypeError (`ERR_INVALID_ARG_TYPE`) for a wrong handler or option, RangeError (`ERR_OUT_OF_RANGE`) for a value out of range.
  * @example
  * const resize = new Task(new URL('./resize.js', import.meta.url), { concurrency: 4 });
  * const small = await resize.run(image);
  */
-// biome-ignore lint/suspicious/noExplicitAny: untyped handlers take and give anything.
-export class Task<A = any, B = any> extends BaseQueue {
+// biome-ignore lint/suspicious/noExplicitAny: an untyped handler takes anything.
+export class Task<A = any, B = unknown> extends BaseQueue {
   readonly #handler: unknown;
 
-  constructor(handler: Handler<InOf<A>, OutOf<A, B>>, options?: number | QueueOptions) {
+  constructor(handler: Handler<A, B> | Handler<InOf<A>, OutOf<A, B>>, options?: number | QueueOptions) {
     super(options);
     this.#handler = handler instanceof URL ? handler.href : handler;
     this.verbs.define(this.#handler); // now, so that a wrong one is refused here and workers load it as they boot

@@ -10,6 +10,7 @@ import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
 import { discount, passWakeOn, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
 import { HostChannel } from './channel.ts';
+import { inheritedFlags } from './exec-argv.ts';
 import { tagOutput } from './tagged-output.ts';
 
 export interface Thread {
@@ -199,7 +200,9 @@ export class Threads {
       },
     };
     const output = tagOutput ? { stdout: true, stderr: true } : {};
-    const { name, env, argv, execArgv, resourceLimits, workerData } = this.#options;
+    const { name, env, argv, resourceLimits, workerData } = this.#options;
+    const theirEnv = typeof env === 'object' ? env : process.env;
+    const execArgv = this.#options.execArgv ?? inheritedFlags(process.execArgv, theirEnv.NODE_OPTIONS);
     const boot: Boot = { buffer: this.#region.buffer, settings, userData: workerData, port };
     const given = Object.entries({ env, argv, execArgv, resourceLimits }).filter(([, value]) => value !== undefined);
     return { ...Object.fromEntries(given), ...output, name: name ?? DEFAULT_NAME, workerData: boot, transferList: [port] };

@@ -61,7 +61,7 @@ describe('no user callback runs inside a verb', () => {
     const gate = new Gate();
     const inside = new Inside();
     const queue = queueOf({ concurrency: 1, backlogMax: 4, workerData: gate.workerData });
-    for (const name of ['needsDrain', 'drain', 'workerStart']) queue.on(name, inside.callback(name));
+    for (const name of ['needsDrain', 'drain', 'workerStart'] as const) queue.on(name, inside.callback(name));
     inside.verb(() => queue.pushBatch(of('gate.js'), Array(12).fill('held')));
     expect(queue.needsDrain).toBe(true);
     const ready = queue.ready().then(inside.callback('ready'));
@@ -88,7 +88,7 @@ describe('a failure that no promise tells', () => {
   test('goes to onError and then to error, each with the handler', async () => {
     const told: unknown[] = [];
     const queue = queueOf({ concurrency: 1, onError: (error, job) => told.push(['onError', (error as Error).message, job.handler]) });
-    queue.on('error', (error, job) => told.push(['error', error.message, job.handler]));
+    queue.on('error', (error, job) => told.push(['error', (error as Error).message, job.handler]));
     queue.push(function explode(text: string) {
       throw new RangeError(text);
     }, 'pushed');
@@ -161,7 +161,7 @@ test('callbacks run in the async context in which the queue was made, not in tha
   const seen: unknown[] = [];
   const note = (): void => void seen.push(context.getStore());
   const queue = context.run('made', () => queueOf({ concurrency: 1, backlogMax: 1, onError: note }));
-  for (const name of ['needsDrain', 'drain', 'workerStart', 'error']) queue.on(name, note);
+  for (const name of ['needsDrain', 'drain', 'workerStart', 'error'] as const) queue.on(name, note);
   const fails = (): never => {
     throw new Error('expected');
   };

@@ -1,7 +1,8 @@
 /** What a queue says of itself, and what can be awaited. Real worker threads. */
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { once, until, within } from '../support/index.ts';
-import { errorOf, Gate, of, parked, queueOf, upTo } from './gate.ts';
+import { errorOf, fixture, Gate, of, parked, queueOf, taskOf, upTo } from './gate.ts';
 
 describe('needsDrain, drain and ready()', () => {
   test('above backlogMax it needs drain, and at half of it that ends', async () => {
@@ -105,6 +106,53 @@ describe('warm()', () => {
     const queue = queueOf({ concurrency: 4, parallelism: 4, maxIdleMs: 0 });
     await within(queue.warm(4), 'warm(4)', 10_000);
     expect(queue.stats().workers.started).toBeLessThanOrEqual(8);
+  });
+
+  test('gives up after `timeoutMs` where a module never finishes loading, and the queue goes on', async () => {
+    const queue = queueOf({ concurrency: 1, graceMs: 10 });
+    const lost = errorOf(queue.run(fixture('never-loads.js'), 1, { deadlineMs: 1 })); // known from here
+    expect(await lost).toMatchObject({ code: 'E_TASK_DEADLINE' });
+    const { signal } = new AbortController();
+    const error = await within(errorOf(queue.warm(1, { timeoutMs: 50, signal })), 'warm');
+    expect(error).toMatchObject({
+      name: 'RailheadError',
+      code: 'E_TASK_TIMEOUT',
+      message: "Only 0 of 1 workers were warm after the 50 ms of `timeoutMs`: look for a handler's module that does not finish loading",
+    });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    await expect(
+      within(
+        queue.run((n: number) => n + 1, 1),
+        'a task',
+      ),
+    ).resolves.toBe(2);
+    expect(queue.stats().pending).toBe(0);
+  });
+
+  test('gives up when its signal is aborted, and ends the threads that are not ready', async () => {
+    const task = taskOf(fixture('never-loads.js'), 2);
+    const controller = new AbortController();
+    const warming = errorOf(task.warm(2, { signal: controller.signal }));
+    const others = errorOf(task.warm(1, { timeoutMs: 20_000 }));
+    await until(() => task.stats().workers.starting === 2, 'two threads');
+    controller.abort('enough');
+    expect(await within(warming, 'warm')).toMatchObject({ name: 'AbortError', code: 'ABORT_ERR', cause: 'enough' });
+    expect(await errorOf(task.warm(1, { signal: controller.signal }))).toMatchObject({ code: 'ABORT_ERR' });
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+    await until(() => task.stats().workers.started === 3, 'a thread for the other warm()');
+    await task.stop({ timeoutMs: 0 });
+    expect(await others).toMatchObject({ code: 'E_QUEUE_STOPPED' });
+    expect(task.stats().workers).toMatchObject({ live: 0, condemned: 0 });
+  });
+
+  test('with room in its `timeoutMs` leaves nothing behind', async () => {
+    const queue = queueOf(2);
+    const { signal } = new AbortController();
+    await within(queue.warm(2, { timeoutMs: 60_000, signal }), 'warm');
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    expect(await errorOf(queue.warm(2, { timeout: 1 } as never))).toMatchObject({
+      message: 'Expected `options` to hold known options only, got `"timeout"` (string); did you mean `timeoutMs`?',
+    });
   });
 
   test('several at once share the workers', async () => {

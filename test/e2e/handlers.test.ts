@@ -2,7 +2,7 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { handler } from 'railhead';
+import { type AbsolutePath, handler } from 'railhead';
 import { describe, expect, test } from 'vitest';
 import { projectFolder } from '../support/index.ts';
 import { errorOf, fixture, of, queueOf } from './gate.ts';
@@ -145,6 +145,15 @@ describe('a function', () => {
         return () => super.toString();
       },
     };
+    class Private {
+      #count = 1;
+      static method(): () => number {
+        return new Private().#add;
+      }
+      #add(): number {
+        return this.#count;
+      }
+    }
     const accessor = Object.getOwnPropertyDescriptor(
       {
         get field() {
@@ -157,10 +166,14 @@ describe('a function', () => {
       ['super in a method', Derived.prototype.add],
       ['super in an arrow', withSuper.make()],
       ['an accessor', accessor],
+      ['a private method', Private.method()],
+      ['a class', Base as unknown as () => unknown],
+      ['a bound function', ((n: number) => n).bind(null)],
     ] as const) {
       const error = await errorOf(queue.run(given as (n: number) => unknown, 1));
       expect(error, what).toBeInstanceOf(TypeError);
       expect(error, what).toMatchObject({ code: 'ERR_INVALID_ARG_TYPE' });
+      expect(error.message, what).toContain('; write a function of its own that takes what it needs as its value');
       expect(() => queue.push(given as (n: number) => unknown, 1), what).toThrow(TypeError);
     }
     expect(queue.stats().workers.started).toBe(0);
@@ -214,7 +227,7 @@ describe('a module', () => {
   test('is named by a URL, by its text, or by an absolute path', async () => {
     const queue = queueOf(1);
     const url = fixture('double.js');
-    for (const name of [url, url.href, fileURLToPath(url)]) {
+    for (const name of [url, url.href as AbsolutePath, fileURLToPath(url) as AbsolutePath]) {
       await expect(queue.run(name, 4)).resolves.toBe(8);
       await expect(queue.run(handler(name, 'triple'), 4)).resolves.toBe(12);
     }
@@ -248,10 +261,10 @@ describe('a module', () => {
       await symlink(join(project.path, names[0] as string), join(project.path, 'link.js'));
       const queue = queueOf(1);
       for (const name of names) {
-        await expect(queue.run(join(project.path, name), 1), name).resolves.toBe(1 + name.length);
+        await expect(queue.run(join(project.path, name) as AbsolutePath, 1), name).resolves.toBe(1 + name.length);
         await expect(queue.run(pathToFileURL(join(project.path, name)), 1), name).resolves.toBe(1 + name.length);
       }
-      await expect(queue.run(join(project.path, 'link.js'), 1)).resolves.toBe(14);
+      await expect(queue.run(join(project.path, 'link.js') as AbsolutePath, 1)).resolves.toBe(14);
     } finally {
       await project.remove();
     }
@@ -264,7 +277,7 @@ describe('a module', () => {
     });
     try {
       const queue = queueOf(1);
-      const file = join(project.path, 'counts.js');
+      const file = join(project.path, 'counts.js') as AbsolutePath;
       for (const its of [file, pathToFileURL(file), handler(file, 'too')]) await expect(queue.run(its)).resolves.toBe(1);
     } finally {
       await project.remove();
@@ -293,7 +306,7 @@ describe('a module', () => {
     const project = await projectFolder({ 'broken.js': 'export default (n => n' });
     try {
       const queue = queueOf(1);
-      const failed = await errorOf(queue.run(join(project.path, 'broken.js'), 1));
+      const failed = await errorOf(queue.run(join(project.path, 'broken.js') as AbsolutePath, 1));
       expect(failed).toMatchObject({ code: 'E_HANDLER_LOAD' });
       expect(failed.cause).toBeInstanceOf(SyntaxError);
     } finally {

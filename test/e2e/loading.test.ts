@@ -1,6 +1,7 @@
 /** Modules and workers that will not start: what waits is told, other work goes on, and nothing is spawned without end. Real worker threads. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { QueueEvents } from 'railhead';
 import { describe, expect, test } from 'vitest';
 import { projectFolder, until, within } from '../support/index.ts';
 import { errorOf, fixture, of, queueOf, upTo } from './gate.ts';
@@ -9,7 +10,7 @@ describe('a module that keeps throwing on load', () => {
   test('B22 fails its waiting tasks with the cause, once says crashLoop, and spawns at most 5 + concurrency', async () => {
     const concurrency = 2;
     const queue = queueOf(concurrency);
-    const loops: { handler: string; error: Error }[] = [];
+    const loops: QueueEvents['crashLoop'][0][] = [];
     queue.on('crashLoop', (event) => loops.push(event));
     const broken = upTo(30).map((k) => errorOf(queue.run(fixture('throws.js'), k)));
     for (const error of await within(Promise.all(broken), '30 rejections')) {

@@ -43,7 +43,7 @@ describe('transfer', () => {
       [{ buffer }, [buffer, buffer]],
       [{ buffer }, [buffer, 'text']],
       [{ buffer, port2 }, [buffer]],
-      [{ buffer, bad: Symbol('s') }, [buffer, port1]],
+      [{ buffer, port1, bad: Symbol('s') }, [buffer, port1]],
     ];
     for (const [value, transfer] of bad) {
       expect(await errorOf(queue.run(bytesOf, value, { transfer: transfer as never }))).toMatchObject({ code: 'E_ARGUMENT_CLONE' });
@@ -51,6 +51,58 @@ describe('transfer', () => {
     expect(buffer.byteLength).toBe(50_000);
     expect(queue.pending).toBe(0);
     port1.close();
+  });
+
+  test('of something that the value does not hold is a TypeError, and nothing is detached', async () => {
+    const queue = queueOf(1);
+    const [held, other, view] = [new ArrayBuffer(16), new ArrayBuffer(50_000), new Uint8Array(8)];
+    const { port1 } = new MessageChannel();
+    const symbol = { [Symbol('not sent')]: other, held };
+    const cases: [unknown, (ArrayBuffer | MessagePort)[], string][] = [
+      [{ held }, [held, other], '`an instance of ArrayBuffer` (object) at [1]'],
+      [symbol, [other, held], '`an instance of ArrayBuffer` (object) at [0]'],
+      [undefined, [view.buffer], '`an instance of ArrayBuffer` (object) at [0]'],
+      [{ held }, [port1], '`an instance of MessagePort` (object) at [0]'],
+    ];
+    for (const [value, transfer, got] of cases) {
+      const error = await errorOf(queue.run(bytesOf, value, { transfer }));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({
+        name: 'TypeError',
+        code: 'ERR_INVALID_ARG_TYPE',
+        message: `Expected \`transfer\` to name only what the value holds, got ${got}, which would be lost`,
+      });
+      expect(await errorOf(queue.run(bytesOf, move(value, transfer)))).toMatchObject({ name: 'TypeError', message: error.message });
+    }
+    expect([held.byteLength, other.byteLength, view.byteLength, queue.pending]).toEqual([16, 50_000, 8, 0]);
+    port1.close();
+  });
+
+  test('finds it wherever the value holds it, and asks no getter', async () => {
+    const queue = queueOf(1);
+    class Holder {
+      readonly its: unknown;
+      constructor(its: unknown) {
+        this.its = its;
+      }
+    }
+    const holders: ((buffer: ArrayBuffer) => unknown)[] = [
+      (buffer) => [[{ deep: buffer }]],
+      (buffer) => new Map([[buffer, new Uint16Array(4)]]),
+      (buffer) => new Map([['key', new Set([new DataView(buffer)])]]),
+      (buffer) => new Error('with', { cause: buffer }),
+      (buffer) => new Holder(new Uint8Array(buffer, 4, 4)),
+      (buffer) => ({
+        get lazily() {
+          return buffer;
+        },
+      }),
+    ];
+    for (const hold of holders) {
+      const buffer = new ArrayBuffer(16);
+      await queue.run(() => {}, hold(buffer) as never, { transfer: [buffer] });
+      expect(buffer.byteLength, hold.toString()).toBe(0);
+    }
   });
 
   test('detaches nothing when the queue is full, stopped, or the value too large', async () => {

@@ -119,20 +119,21 @@ export async function inChild(code: string, args: readonly string[] = [], option
   }
 }
 
-/** `node ...args` in `cwd`, to its end or the deadline. */
+/** `node ...args` in `cwd`, with `input` as its stdin, to its end or the deadline. */
 export function runNode(
   args: readonly string[],
-  options: { cwd: string; env?: Record<string, string>; deadlineMs?: number },
+  options: { cwd: string; env?: Record<string, string>; deadlineMs?: number; input?: string },
 ): Promise<ChildResult> {
-  const { deadlineMs = DEADLINE_MS } = options;
+  const { deadlineMs = DEADLINE_MS, input = '' } = options;
   return new Promise((resolve, reject) => {
     // The runner's own settings must not reach the child: vitest sets NODE_ENV and others, and Node warns of two colour settings.
     const { NODE_OPTIONS: _1, NODE_ENV: _2, VITEST: _3, FORCE_COLOR: _4, NO_COLOR: _5, ...inherited } = process.env;
     const child = spawn(process.execPath, args, {
       cwd: options.cwd,
       env: { ...inherited, ...options.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
+    child.stdin.on('error', () => {}).end(input); // it may end before it has read all
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

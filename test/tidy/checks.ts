@@ -89,6 +89,27 @@ export function viewsReadTooEarly(files: readonly File[]): string[] {
   return complaints;
 }
 
+/** No files import each other in a circle, types included: neither could be read, or changed, without the other. */
+export function circles(files: readonly File[], imports: Imports): string[] {
+  const targets = new Map(
+    files.map((file) => [file.path, specifiers(file).flatMap((specifier) => resolve(file.path, specifier, imports) ?? [])]),
+  );
+  const done = new Set<string>();
+  const complaints: string[] = [];
+  const visit = (path: string, above: readonly string[]): void => {
+    const at = above.indexOf(path);
+    if (at >= 0) {
+      const circle = [...above.slice(at), path];
+      complaints.push(`${circle.join(' -> ')} is a circle; let one take only what it needs, or move what both need into a file of its own`);
+    } else if (!done.has(path)) {
+      for (const target of targets.get(path) ?? []) visit(target, [...above, path]);
+      done.add(path);
+    }
+  };
+  for (const { path } of files) visit(path, []);
+  return complaints;
+}
+
 /** `Atomics` appears in `src/memory` only: everything else goes through the seam, or the explorer does not see it. */
 export function atomicsOutsideTheSeam(files: readonly File[]): string[] {
   const complaints: string[] = [];

@@ -45,6 +45,9 @@ describe('this checkout', () => {
   test('a folder of src imports only what the layer table allows, through index.ts', () => {
     expect(checks.layers(sources, imports)).toEqual([]);
   });
+  test('no files of src import each other in a circle', () => {
+    expect(checks.circles(sources, imports)).toEqual([]);
+  });
   test('Atomics is used in src/memory only', () => {
     expect(checks.atomicsOutsideTheSeam(sources)).toEqual([]);
   });
@@ -133,6 +136,26 @@ describe('each rule can fail', () => {
     expect(checks.layers([file('src/ring/record.ts', source), file('src/index.ts', "export * from './queue/index.ts';")], names)).toEqual(
       [],
     );
+  });
+  test('circles: of two, of three by a type and by an index, of one with itself; a diamond is none', () => {
+    const complain = (...texts: [path: string, source: string][]): string[] =>
+      checks.circles(
+        texts.map(([path, source]) => file(path, source)),
+        names,
+      );
+    expect(complain(['src/pool/a.ts', "import { b } from './b.ts';"], ['src/pool/b.ts', "import { a } from './a.ts';"])).toEqual([
+      expect.stringMatching(/^src\/pool\/a\.ts -> src\/pool\/b\.ts -> src\/pool\/a\.ts is a circle/),
+    ]);
+    expect(
+      complain(
+        ['src/base/index.ts', "export * from './a.ts';"],
+        ['src/base/a.ts', "import type { B } from './b.ts';"],
+        ['src/base/b.ts', "import type { A } from '#base';"],
+      ),
+    ).toEqual([expect.stringContaining('src/base/index.ts -> src/base/a.ts -> src/base/b.ts -> src/base/index.ts')]);
+    expect(complain(['src/pool/a.ts', "await import('./a.ts');"])).toHaveLength(1);
+    const diamond: [string, string][] = ['b', 'c'].map((name) => [`src/pool/${name}.ts`, "import './d.ts';"]);
+    expect(complain(['src/pool/a.ts', "import './b.ts';\nimport './c.ts';"], ...diamond, ['src/pool/d.ts', ''])).toEqual([]);
   });
   test('Atomics: a use fails; a comment, a string and src/memory do not', () => {
     expect(checks.atomicsOutsideTheSeam([file('src/ring/lane.ts', '\nconst { load } = Atomics;')])).toEqual([

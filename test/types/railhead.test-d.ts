@@ -1,10 +1,13 @@
 /** The types of the package, as users meet them. Never run: `tsc -p test/tsconfig.json` (in `npm run check`) compiles it. */
+import { type EventEmitter, once } from 'node:events';
 import {
   type ErrorCode,
   ERRORS,
   type FailedJob,
   type Handler,
   handler,
+  type ModuleHandler,
+  type QueueEvents,
   type QueueOptions,
   RailheadError,
   type RunOptions,
@@ -63,11 +66,48 @@ const runModule = () => queue.run(typed, 1);
 holds<Same<ReturnType<typeof runModule>, Promise<string>>>();
 // @ts-expect-error: the value is a number
 queue.run(typed, 'text');
-queue.run(url, { any: 'thing' });
+const runUrl = () => queue.run(url, { any: 'thing' });
+holds<Same<ReturnType<typeof runUrl>, Promise<unknown>>>();
 queue.run('/absolute/path.js', 1);
-handler(url);
+queue.run('C:\\absolute\\path.js', 1);
+queue.run('file:///absolute/path.js', 1);
+// @ts-expect-error: a relative path
+queue.run('./path.js', 1);
+// @ts-expect-error: a relative path
+queue.push('path.js', 1);
+// @ts-expect-error: a relative path
+new Task('../path.js');
+const untypedModule = handler(url, 'name');
+// biome-ignore lint/suspicious/noExplicitAny: what an untyped one takes.
+holds<Same<typeof untypedModule, ModuleHandler<any, unknown>>>();
+const runUntyped = () => queue.run(handler(url), 1);
+holds<Same<ReturnType<typeof runUntyped>, Promise<unknown>>>();
 // @ts-expect-error: an export's name is text
 handler(url, 7);
+
+// ---- modules, typed by what they export
+declare function sha(text: string, task: TaskHandle): Promise<Uint8Array>;
+declare function nothing(): void;
+const bySource = handler<typeof sha>(url, 'sha');
+holds<Same<typeof bySource, ModuleHandler<string, Uint8Array>>>();
+const runBySource = () => queue.run(bySource, 'text');
+holds<Same<ReturnType<typeof runBySource>, Promise<Uint8Array>>>();
+// @ts-expect-error: it takes text
+queue.run(bySource, 1);
+queue.push(handler<typeof nothing>(url));
+type Fixture = typeof import('./fixture.ts');
+const byDefault = handler<Fixture>(url);
+holds<Same<typeof byDefault, ModuleHandler<number, string>>>();
+const byName = handler<Fixture, 'sum'>(url, 'sum');
+holds<Same<typeof byName, ModuleHandler<readonly number[], number>>>();
+const byMember = handler<Fixture['sum']>(url, 'sum');
+holds<Same<typeof byMember, typeof byName>>();
+// @ts-expect-error: it takes numbers
+queue.run(byName, ['a']);
+// @ts-expect-error: not the name that was said
+queue.run(handler<Fixture, 'sum'>(url, 'other'), [1]);
+// @ts-expect-error: no handler is of this type
+handler<{ some: 'thing' }>(url);
 
 // ---- the other verbs
 const verbs = (): [boolean, number, number, boolean, number, boolean] => [
@@ -82,6 +122,19 @@ const verbs = (): [boolean, number, number, boolean, number, boolean] => [
   queue.submitBatch((n: number) => n, [1, 2] as const),
   queue.trySubmitBatch((n: number) => n, [1, 2]),
 ];
+const add = (n: number): number => n + 1;
+queue.pushBatch([[byDefault, 1]]);
+queue.pushBatch([1, 2].map((n) => [add, n] as const));
+queue.pushBatch([]);
+// @ts-expect-error: the value is a number
+queue.pushBatch([[add, 'x']]);
+queue.pushBatch([
+  [add, 1],
+  // @ts-expect-error: the second value is text
+  [bySource, 2],
+]);
+// @ts-expect-error: a pair has two
+queue.pushBatch([[add]]);
 queue.push(() => {});
 queue.submit(() => {});
 // @ts-expect-error: a batch is an array
@@ -99,7 +152,23 @@ holds<Same<ReturnType<typeof queue.idle>, Promise<void>>>();
 holds<Same<ReturnType<typeof queue.warm>, Promise<void>>>();
 holds<Same<ReturnType<typeof queue.stop>, Promise<StopReport>>>();
 queue.stop({ timeoutMs: 5, signal: AbortSignal.timeout(5) });
+queue.warm(1, { timeoutMs: 5, signal: AbortSignal.timeout(5) });
 queue.on('drain', () => {}).once('error', () => {});
+queue.on('error', (error, job) => {
+  holds<Same<typeof error, unknown>>();
+  holds<Same<typeof job, FailedJob>>();
+});
+queue.once('workerExit', ({ workerId, exitCode }) => workerId + exitCode);
+queue.off('crashLoop', ({ handler, error }: QueueEvents['crashLoop'][0]) => [handler, error]);
+queue.on('newListener', () => {});
+// @ts-expect-error: no such event
+queue.on('drained', () => {});
+// @ts-expect-error: nothing of the kind is told
+queue.on('workerStart', ({ exitCode }) => exitCode);
+// @ts-expect-error: it is told nothing
+queue.on('drain', (what: number) => what);
+const emitter: EventEmitter = queue;
+const waited = (): Promise<unknown[]> => once(queue, 'drain');
 // @ts-expect-error: derived, not set
 queue.size = 1;
 const disposable: AsyncDisposable = queue;
@@ -114,6 +183,21 @@ typedTask.run('text');
 typedTask.submitBatch(['a']);
 const fromFunction = new Task((n: number) => `${n}`);
 fromFunction.push(1);
+const runFromFunction = () => fromFunction.run(1);
+holds<Same<ReturnType<typeof runFromFunction>, Promise<string>>>();
+// @ts-expect-error: the function takes a number
+fromFunction.push('text');
+const fromTyped = new Task(bySource);
+const runFromTyped = () => fromTyped.run('text');
+holds<Same<ReturnType<typeof runFromTyped>, Promise<Uint8Array>>>();
+const fromTypeof = new Task<typeof sha>(handler(url, 'sha'));
+const runFromTypeof = () => fromTypeof.run('text');
+holds<Same<ReturnType<typeof runFromTypeof>, Promise<Uint8Array>>>();
+const fromImport = new Task<Fixture>(url);
+const runFromImport = () => fromImport.run(1);
+holds<Same<ReturnType<typeof runFromImport>, Promise<string>>>();
+// @ts-expect-error: it takes a number
+fromImport.run('text');
 /** What `typeof import('./double.js')` looks like. */
 interface DoubleModule {
   default: (n: number, task: TaskHandle) => Promise<string>;
@@ -125,7 +209,8 @@ holds<Same<ReturnType<typeof runFromModule>, Promise<string>>>();
 // @ts-expect-error: the module takes a number
 fromModule.push('text');
 const untyped = new Task(url);
-untyped.run({ any: 'thing' });
+const runUntypedTask = () => untyped.run({ any: 'thing' });
+holds<Same<ReturnType<typeof runUntypedTask>, Promise<unknown>>>();
 
 // ---- errors and named types
 const code: ErrorCode = 'E_QUEUE_FULL';
@@ -138,4 +223,4 @@ const runOptions: RunOptions = { onCrash: { retry: 1 } };
 const stopOptions: StopOptions = {};
 const any: Handler<number, string> = typed;
 
-export const used = [verbs, disposable, code, wrong, sentence, reason, options, runOptions, stopOptions, any];
+export const used = [emitter, waited, verbs, disposable, code, wrong, sentence, reason, options, runOptions, stopOptions, any];

@@ -1,6 +1,7 @@
 /** Options: defaults, ranges, refusals. */
 import { SHARE_ENV } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
+import { QUEUE_ELSEWHERE } from '../../../src/base/elsewhere.ts';
 import { parallelism, type QueueOptions, readQueueOptions } from '#base';
 
 const MODULE = new URL('./hooks.js', import.meta.url); // never loaded here
@@ -156,9 +157,50 @@ describe('the options of a queue', () => {
       expect([name, code]).toEqual(['TypeError', 'ERR_INVALID_ARG_TYPE']);
       expect(message).toBe(`Expected \`options\` to hold known options only, got \`"${slip}"\` (string); did you mean \`${near}\`?`);
     }
-    expect(refused({ threads: 4 }).message).toMatch(/got `"threads"` \(string\); the known ones are `concurrency`, /);
+    expect(refused({ colour: 4 }).message).toMatch(/got `"colour"` \(string\); the known ones are `concurrency`, /);
+    expect(refused({ on: 4 }).message).toContain('the known ones are'); // two edits from `env`, which is most of it
     expect(refused({ unknown: undefined }).name).toBe('TypeError');
     expect(refused({ ['x'.repeat(1e6)]: 1 }).message.length).toBeLessThan(1000);
+  });
+
+  it.each([
+    ['maxThreads', 'did you mean `concurrency`?'],
+    ['maxWorkers', 'did you mean `concurrency`?'],
+    ['workers', 'did you mean `concurrency`?'],
+    ['minThreads', 'workers are started as work needs them; `await queue.warm(n)` starts some beforehand'],
+    ['minWorkers', 'workers are started as work needs them; `await queue.warm(n)` starts some beforehand'],
+    [
+      'filename',
+      'the module goes to each call instead, as in `queue.run(new URL("./x.js", import.meta.url), value)`, or to `new Task(url, options)`',
+    ],
+    ['idleTimeout', 'did you mean `maxIdleMs`?'],
+    ['maxQueue', 'did you mean `maxPending`?'],
+    ['maxQueueSize', 'did you mean `maxPending`?'],
+    ['concurrentTasksPerWorker', 'did you mean `tasksPerWorker`?'],
+    ['timeout', 'did you mean `timeoutMs`?'],
+    ['closeTimeout', 'did you mean `stopTimeoutMs`?'],
+    ['workerThreadOpts', 'what it holds is given here directly'],
+    ['queueOptions', 'what it holds is given here directly'],
+    ['abortSignal', 'it is given to each call instead, as in `queue.run(handler, value, options)`'],
+    ['transferList', 'it is given to each call instead, as in `queue.run(handler, value, options)`'],
+    ['resourceLimit', 'did you mean `resourceLimits`?'],
+  ])('answer what other pools call them: %s', (name, hint) => {
+    expect(refused({ [name]: 1 }).message).toBe(`Expected \`options\` to hold known options only, got \`"${name}"\` (string); ${hint}`);
+  });
+
+  it('point to an option that there is, wherever they answer with a name', () => {
+    const known = Object.keys(readQueueOptions(undefined));
+    for (const [name, answer] of Object.entries(QUEUE_ELSEWHERE)) {
+      if (!answer.includes(' ')) expect(known, name).toContain(answer);
+      expect(known, 'a name of ours needs no answer').not.toContain(name);
+    }
+  });
+
+  it('know the names in `resourceLimits`', () => {
+    expect(refused({ resourceLimits: { maxOldGenerationSizeMB: 64 } }).message).toBe(
+      'Expected `resourceLimits` to hold known options only, got `"maxOldGenerationSizeMB"` (string); did you mean `maxOldGenerationSizeMb`?',
+    );
+    expect(refused({ resourceLimits: { heap: 64 } }).message).toMatch(/the known ones are `maxOldGenerationSizeMb`, /);
   });
 
   it('never come from a polluted prototype, and never pollute one', () => {

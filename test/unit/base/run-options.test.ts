@@ -38,6 +38,21 @@ describe('the options of a run', () => {
       'ERR_INVALID_ARG_TYPE',
       'Expected `options` to hold known options only, got `"timeout"` (string); did you mean `timeoutMs`?',
     ],
+    [
+      { transferList: [] },
+      'ERR_INVALID_ARG_TYPE',
+      'Expected `options` to hold known options only, got `"transferList"` (string); did you mean `transfer`?',
+    ],
+    [
+      { abortSignal: undefined },
+      'ERR_INVALID_ARG_TYPE',
+      'Expected `options` to hold known options only, got `"abortSignal"` (string); did you mean `signal`?',
+    ],
+    [
+      { name: 'sha' },
+      'ERR_INVALID_ARG_TYPE',
+      'Expected `options` to hold known options only, got `"name"` (string); the export is named by `handler(url, name)`',
+    ],
     [{ signal: {} }, 'ERR_INVALID_ARG_TYPE', 'Expected `signal` to be an AbortSignal, got `{}` (object)'],
     [
       { signal: new AbortController() },
