@@ -2,7 +2,21 @@
 import { peek, poke } from '#atomics';
 import { type RailheadError, type RecordNumber, railheadError, type Transferable } from '#base';
 import { HOST, NO_RECORD, RECORD_HANDLER, RECORD_LENGTH, RECORD_META, type Region, recordAt, WANTS_RESULT } from '#memory';
-import { causeOf, FORM_PORT, formAt, LARGE_BYTES, type Packing, pack, putArgument, Scratch, TooLarge, toPort, whyNotSent } from '#payload';
+import {
+  causeOf,
+  FORM_PORT,
+  formAt,
+  giveScratch,
+  LARGE_BYTES,
+  type Packing,
+  pack,
+  putArgument,
+  type Scratch,
+  TooLarge,
+  takeScratch,
+  toPort,
+  whyNotSent,
+} from '#payload';
 import type { Records } from '#ring';
 import type { Defined } from './definitions.ts';
 import type { Job, Watch } from './job.ts';
@@ -13,7 +27,6 @@ export class Arguments {
   readonly #records: Records;
   readonly #ports: HostPorts;
   readonly #packing: Packing;
-  readonly #scratch: Scratch = new Scratch();
 
   constructor(region: Region, records: Records, ports: HostPorts, packing: Packing) {
     this.#region = region;
@@ -28,33 +41,35 @@ export class Arguments {
    * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled or no memory is left.
    */
   write(defined: Defined, value: unknown, job: Job | undefined, transfer: readonly Transferable[] | undefined): RecordNumber {
-    const scratch = this.#scratch;
+    const scratch = takeScratch();
+    try {
+      this.#pack(defined, value, scratch, transfer);
+      const record = this.#records.take();
+      if (record === NO_RECORD) throw noRecord();
+      const at = recordAt(this.#region, record);
+      if (!this.#put(at, job, scratch)) {
+        this.#records.give(record);
+        throw noMemory(defined, scratch.length);
+      }
+      if (scratch.port !== undefined) this.#ports.keep(record, scratch.takePort());
+      poke(this.#region.m, at + RECORD_HANDLER, defined.id);
+      if (job?.watch !== undefined) this.#note(record, at, job, job.watch);
+      return record;
+    } finally {
+      giveScratch(scratch);
+    }
+  }
+
+  #pack(defined: Defined, value: unknown, scratch: Scratch, transfer: readonly Transferable[] | undefined): void {
     try {
       pack(value, scratch, this.#packing, transfer);
     } catch (thrown) {
-      scratch.release();
       throw notSent(defined, thrown, this.#packing.most);
     }
-    const record = this.#records.take();
-    if (record === NO_RECORD) {
-      scratch.dropPort();
-      throw noRecord();
-    }
-    const at = recordAt(this.#region, record);
-    if (!this.#put(at, job)) {
-      this.#records.give(record);
-      throw noMemory(defined, scratch.length);
-    }
-    if (scratch.port !== undefined) this.#ports.keep(record, scratch.takePort());
-    scratch.release();
-    poke(this.#region.m, at + RECORD_HANDLER, defined.id);
-    if (job?.watch !== undefined) this.#note(record, at, job, job.watch);
-    return record;
   }
 
   /** False: no shared memory is left, and the value is too small to be worth a port. */
-  #put(at: number, job: Job | undefined): boolean {
-    const scratch = this.#scratch;
+  #put(at: number, job: Job | undefined, scratch: Scratch): boolean {
     const flags = job?.resolve === undefined ? 0 : WANTS_RESULT;
     const keep = (job?.watch?.retriesLeft ?? 0) > 0;
     if (putArgument(this.#region, HOST, at, scratch, flags, keep)) return true;

@@ -164,8 +164,12 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     else this.#reports.failure(error, job);
   }
 
+  /** Later: we may be inside a verb, and a batch may have written jobs that are not published yet. They are not ours to fail. */
   onCrashLoop(handlerId: number, error: unknown): void {
-    this.#deaths.crashLoop(handlerId, error);
+    queueMicrotask(() => {
+      this.#deaths.crashLoop(handlerId, error);
+      this.#jobsMoved();
+    });
   }
 
   // ---- what the threads tell

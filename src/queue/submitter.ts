@@ -122,6 +122,11 @@ export class Submitter {
     return toQueued(this.#region.m, recordAt(this.#region, record), record);
   }
 
+  /** Of a job that is not published yet. */
+  setHandler(entry: Entry, defined: Defined): void {
+    poke(this.#region.m, recordAt(this.#region, recordOf(entry)) + RECORD_HANDLER, defined.id);
+  }
+
   /** Makes a prepared job visible. False: the region is at its limit; take the job back. */
   publish(entry: Entry): boolean {
     return publish(this.#region, this.#slot + SLOT_LANE, entry);
