@@ -36,6 +36,7 @@ const getterOf = (name: string): ((this: Uint8Array) => unknown) =>
   Object.getOwnPropertyDescriptor(TypedArray, name)?.get as (this: Uint8Array) => unknown;
 const bufferOf = getterOf('buffer');
 const byteLengthOf = getterOf('byteLength');
+const isResizable = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')?.get as (this: unknown) => boolean;
 
 /**
  * Encodes `value` into `into`; scalars leave its buffer alone. False: parts of the value are foreign and lie in `into.foreign`,
@@ -241,9 +242,10 @@ function isBytes(value: object): value is Uint8Array {
   return prototype === Uint8Array.prototype || prototype === Buffer.prototype;
 }
 
-/** Over shared memory, which has to stay shared; or detached, and then refused later. */
+/** Over shared memory, which has to stay shared, or over a buffer that has to stay resizable; or detached, and then refused later. */
 function isForeignBytes(bytes: Uint8Array, length: number): boolean {
-  return types.isSharedArrayBuffer(bufferOf.call(bytes)) || (length === 0 && isDetached(bytes));
+  const buffer = bufferOf.call(bytes);
+  return types.isSharedArrayBuffer(buffer) || isResizable.call(buffer) || (length === 0 && isDetached(bytes));
 }
 
 /** A second view of one buffer must stay that. Not so for Buffers: which of them share a pool is chance. */

@@ -82,8 +82,7 @@ export class Arguments {
   #note(record: RecordNumber, at: number, job: Job, watch: Watch): void {
     const { m } = this.#region;
     job.record = record;
-    watch.argument = { meta: peek(m, at + RECORD_META), length: peek(m, at + RECORD_LENGTH) };
-    if (formAt(this.#region, at) === FORM_PORT) watch.retriesLeft = 0; // whoever is given a port has the only one
+    if (formAt(this.#region, at) !== FORM_PORT) watch.argument = { meta: peek(m, at + RECORD_META), length: peek(m, at + RECORD_LENGTH) };
   }
 }
 

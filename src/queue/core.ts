@@ -74,7 +74,7 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     this.threads = new Threads(this.region, options, processors, firstSequence, this);
     const endings = new Endings(this.region, options, submitter, this.threads, () => this.#jobsMoved());
     this.#inbox = new Inbox(this.region, this);
-    this.#deaths = new Deaths(this.region, submitter, definitions, tally, reports);
+    this.#deaths = new Deaths(this.region, options, submitter, definitions, tally, reports);
     this.admission = new Admission({
       options,
       definitions,

@@ -239,7 +239,7 @@ export class Submitter {
   }
 
   /** Publishes again a job that died with its thread. */
-  retry(record: RecordNumber, { argument, attempts }: Watch): void {
+  retry(record: RecordNumber, argument: NonNullable<Watch['argument']>, attempts: number): void {
     const { m } = this.#region;
     const at = recordAt(this.#region, record);
     poke(m, at + RECORD_META, withAttempt(argument.meta, attempts));

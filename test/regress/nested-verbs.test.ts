@@ -140,10 +140,10 @@ const part: fc.Arbitrary<Part> = fc.record(
     leaf: fc.nat(LEAF_COUNT - 1),
     n: fc.nat(255),
     verb: fc.option(fc.constantFrom(...VERBS), { nil: undefined, freq: 3 }),
-    then: fc.option(fc.constantFrom(...VERBS), { nil: undefined, freq: 1 }),
+    next: fc.option(fc.constantFrom(...VERBS), { nil: undefined, freq: 1 }),
     large: fc.nat(40).map((n) => n === 0),
   },
-  { requiredKeys: ['leaf', 'n', 'verb', 'then', 'large'] },
+  { requiredKeys: ['leaf', 'n', 'verb', 'next', 'large'] },
 );
 const plan: fc.Arbitrary<Plan> = fc.record({
   position: fc.constantFrom(...POSITIONS),
