@@ -1,8 +1,10 @@
-/** What is told about values and deaths, in words a user can act on; and values of odd kinds. Real worker threads. */
+/**
+ * What is told about values and deaths, in words a user can act on; and values of odd kinds. Real worker threads. Other deaths:
+ * test/unit/queue/deaths.test.ts.
+ */
 import { move } from 'railhead/worker';
 import { describe, expect, test } from 'vitest';
 import { errorOf, of, queueOf } from '../e2e/gate.ts';
-import { inChild } from '../support/index.ts';
 
 const echo = (value: unknown): unknown => value;
 
@@ -160,30 +162,6 @@ describe('18.4 the death of a worker is told in a sentence', () => {
     expect(error).toMatchObject({ reason: 'crash' });
     expect(error.message).toBe('Worker 1 was ended by an error that nothing caught (leaked) while it ran a task of handler `crash`');
   });
-
-  test.each([
-    ['a limit of its own', '{ maxOldGenerationSizeMb: 24 }', '`resourceLimits.maxOldGenerationSizeMb` of 24'],
-    ['the limit of another kind', '{ maxYoungGenerationSizeMb: 1 }', 'the default of Node'],
-  ])(
-    'by memory, with %s',
-    async (_what, limits, said) => {
-      const { stdout } = await inChild(
-        `
-      import { TaskQueue } from 'railhead';
-      const queue = new TaskQueue({ concurrency: 1, resourceLimits: ${limits} });
-      const error = await queue.run(function eat() { const all = []; for (let k = 0; ; k++) all.push(new Array(5000).fill(k)); }).catch((error) => error);
-      console.log(error.reason, error.message);
-      await queue.stop({ timeoutMs: 0 });
-    `,
-        ['--max-old-space-size=64'],
-        { deadlineMs: 60_000 },
-      );
-      expect(stdout).toBe(
-        `oom Worker 1 ran out of memory (its limit: ${said}) while it ran a task of handler \`eat\`. Give each task less at once, or set \`resourceLimits: { maxOldGenerationSizeMb }\` higher\n`,
-      );
-    },
-    70_000,
-  );
 
   test('and when its task was to run again, that the argument is gone', async () => {
     const dies = (_value: unknown, task?: { attempt: number }): number => (task?.attempt === 1 ? process.exit(1) : 5);
