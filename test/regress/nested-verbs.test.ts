@@ -96,9 +96,12 @@ describe('16.1 a verb inside a getter', () => {
         return 1;
       },
     };
-    const queue: TaskQueue = queueOf({ concurrency: 4, workerData });
+    const queue: TaskQueue = queueOf({ concurrency: 4, parallelism: 4, workerData });
     await expect(within(queue.run(echo, 1), 'the outer task')).resolves.toBe(1);
     await expect(within(inner as Promise<unknown>, 'the inner task')).resolves.toEqual(new Date(2));
+    const { workers } = queue.stats();
+    await expect(within(queue.stop(), 'stop')).resolves.toMatchObject({ completed: 2, stuck: [] });
+    expect([workers.live, queue.stats().workers.live]).toEqual([workers.started, 0]);
   });
 
   test('of a codec gets bytes of its own, in both threads', async () => {
@@ -128,9 +131,11 @@ describe('16.1 a verb inside a getter', () => {
         },
       });
       expect(() => queue[verb](echo, values)).toThrow(mine);
-      expect(queue.pending).toBe(0);
       await expect(queue.run(echo, 1)).resolves.toBe(1);
-      expect(await queue.stop()).toMatchObject({ completed: 1, failed: 0, cut: 0 });
+      const never = errorOf(queue.run(() => new Promise(() => {})));
+      expect(queue.pending).toBe(1);
+      expect(await queue.stop({ timeoutMs: 0 })).toMatchObject({ completed: 1, failed: 0, cut: 1 }); // cuts what it finds written
+      expect(await never).toMatchObject({ code: 'E_QUEUE_STOPPED' });
     },
   );
 });
