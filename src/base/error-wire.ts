@@ -134,7 +134,7 @@ function encodeError(error: object, walk: Walk): WireValue {
   const stack = read(error, 'stack');
   const code = read(error, 'code');
   wire.name = typeof name === 'string' ? cut(name, MAX_NAME, walk) : className;
-  wire.message = cut(typeof message === 'string' ? message : message === undefined ? '' : readable(message), MAX_TEXT, walk);
+  wire.message = cut(textOf(message), MAX_TEXT, walk);
   if (typeof stack === 'string') wire.stack = cut(stack, MAX_TEXT, walk);
   if (base !== 'DOMException' && (typeof code === 'string' || typeof code === 'number')) {
     carried.add('code');
@@ -153,6 +153,12 @@ function encodeError(error: object, walk: Walk): WireValue {
   const keys = Object.keys(error).filter((key) => !carried.has(key));
   wire.props = encodeKeys(error, keys.slice(0, MAX_PROPS), walk);
   return ['error', wire];
+}
+
+function textOf(message: unknown): string {
+  if (typeof message === 'string') return message;
+  if (message === LEFT_OUT) return 'The message of this error could not be read: its getter threw';
+  return message === undefined ? '' : readable(message);
 }
 
 /** Of too many errors the first ones arrive; one that cannot be copied arrives as its description. */

@@ -1,5 +1,6 @@
 /**
- * Bytes in shared memory to a value. Any thread; runs no user code, so one reader per thread is enough.
+ * Bytes in shared memory to a value. Any thread; runs no user code, so one reader per thread is enough: one that a setter on a
+ * built-in prototype calls, after all, leaves the reader to whoever had it.
  *
  * The bytes belong to the calling thread until it returns. Nothing of the result aliases them.
  */
@@ -75,12 +76,13 @@ export function decode(form: Form, shared: Buffer, offset: number, length: numbe
 
 /** A tree whose foreign parts lie beside it. Only in the thread that encoded it. */
 export function decodeWith(beside: readonly unknown[], tree: Buffer): unknown {
+  const outer = foreign;
   foreign = beside;
   tree[0]! |= tag.SHARED; // its objects were numbered, foreign ones included
   try {
     return decodeTree(tree, 0);
   } finally {
-    foreign = [];
+    foreign = outer;
   }
 }
 
@@ -91,14 +93,20 @@ function copyOf(from: Buffer, start: number, length: number): Uint8Array {
 }
 
 function decodeTree(shared: Buffer, offset: number): unknown {
+  const outerBytes = bytes; // else NOTHING: what was read may be a message of half a gigabyte
+  const outerAt = at;
+  const outerMade = made;
   const root = shared[offset]!;
   bytes = shared;
   at = offset + 1;
   made = (root & tag.SHARED) === 0 ? undefined : [];
-  const value = readTagged(root & ~tag.SHARED);
-  made = undefined;
-  bytes = NOTHING; // it may be a message of half a gigabyte
-  return value;
+  try {
+    return readTagged(root & ~tag.SHARED);
+  } finally {
+    bytes = outerBytes;
+    at = outerAt;
+    made = outerMade;
+  }
 }
 
 function readValue(): unknown {

@@ -20,11 +20,11 @@ import {
   type Form,
 } from './form.ts';
 import { hasAccessor, NotPlain, pathOf, TooLarge, whatIs } from './not-plain.ts';
-import { LINEAR_MAX, Scratch } from './scratch.ts';
+import { LINEAR_MAX, type Scratch } from './scratch.ts';
 import { writeKey, writeNumber, writeText, writeUnits, writeVarint } from './write.ts';
 
 export { NotPlain, TooLarge } from './not-plain.ts';
-export { Scratch } from './scratch.ts';
+export { giveScratch, Scratch, takeScratch } from './scratch.ts';
 
 /** Tag and the largest thing of fixed size, or a varint: what every write but text and bytes may take for granted. */
 const SLACK = 16;
@@ -36,6 +36,7 @@ const getterOf = (name: string): ((this: Uint8Array) => unknown) =>
   Object.getOwnPropertyDescriptor(TypedArray, name)?.get as (this: Uint8Array) => unknown;
 const bufferOf = getterOf('buffer');
 const byteLengthOf = getterOf('byteLength');
+const isResizable = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')?.get as (this: unknown) => boolean;
 
 /**
  * Encodes `value` into `into`; scalars leave its buffer alone. False: parts of the value are foreign and lie in `into.foreign`,
@@ -56,12 +57,10 @@ export function encode(value: unknown, into: Scratch): boolean {
     case 'string':
     case 'object':
       if (value === null) return finish(into, FORM_NULL, 0);
-      if (into.busy) return encodeNested(value, into);
       into.release();
       if (typeof value === 'string') return encodeText(value, into);
       return isBytes(value) ? encodeBytes(value, into) : encodeTree(value, into);
     case 'bigint':
-      if (into.busy) return encodeNested(value, into);
       into.release();
       return encodeTree(value, into);
     default:
@@ -73,17 +72,6 @@ function finish(into: Scratch, form: Form, length: number): true {
   into.form = form;
   into.length = length;
   return true;
-}
-
-/**
- * We are inside a getter of the value that `into` is being filled with. The result is used before that getter returns,
- * and the outer `encode` sets every field of its own result at its end, so the two can share the fields but not the buffer.
- */
-function encodeNested(value: unknown, into: Scratch): true {
-  const inner = new Scratch();
-  if (!encode(value, inner)) throw new NotPlain('value', whatIs(value)); // `pack` never comes here: it brings a scratch of its own
-  into.source = inner.source;
-  return finish(into, inner.form, inner.length);
 }
 
 function encodeText(text: string, into: Scratch): true {
@@ -103,30 +91,15 @@ function encodeBytes(bytes: Uint8Array, into: Scratch): boolean {
 }
 
 function encodeTree(root: object | bigint, into: Scratch): boolean {
-  into.busy = true;
   into.at = 0;
   into.depth = 0;
-  into.count = 0;
-  let whole = false;
-  let done = false;
-  try {
-    into.room(SLACK);
-    if (typeof root === 'bigint') writeForeign(into, root);
-    else writeObject(into, root, '');
-    into.source = into.bytes;
-    whole = into.foreign.length === 0;
-    if (whole) finish(into, FORM_PLAIN, into.at);
-    else into.ranGetters = hasAccessor(into.index?.keys() ?? into.seen.slice(0, into.count));
-    done = true;
-  } finally {
-    into.busy = false; // first: what follows may itself throw if the stack is nearly used up
-    into.index = undefined;
-    into.views = undefined;
-    if (!done) into.foreign.length = 0;
-    const kept = Math.min(into.count, LINEAR_MAX);
-    for (let i = 0; i < kept; i++) into.seen[i] = undefined;
-  }
-  return whole;
+  into.room(SLACK);
+  if (typeof root === 'bigint') writeForeign(into, root);
+  else writeObject(into, root, '');
+  into.source = into.bytes;
+  if (into.foreign.length === 0) return finish(into, FORM_PLAIN, into.at);
+  into.ranGetters = hasAccessor(into.index?.keys() ?? into.seen.slice(0, into.count));
+  return false;
 }
 
 /** `key` is where the value sits in the container being written, for the message. Takes SLACK bytes for granted. */
@@ -269,9 +242,10 @@ function isBytes(value: object): value is Uint8Array {
   return prototype === Uint8Array.prototype || prototype === Buffer.prototype;
 }
 
-/** Over shared memory, which has to stay shared; or detached, and then refused later. */
+/** Over shared memory, which has to stay shared, or over a buffer that has to stay resizable; or detached, and then refused later. */
 function isForeignBytes(bytes: Uint8Array, length: number): boolean {
-  return types.isSharedArrayBuffer(bufferOf.call(bytes)) || (length === 0 && isDetached(bytes));
+  const buffer = bufferOf.call(bytes);
+  return types.isSharedArrayBuffer(buffer) || isResizable.call(buffer) || (length === 0 && isDetached(bytes));
 }
 
 /** A second view of one buffer must stay that. Not so for Buffers: which of them share a pool is chance. */

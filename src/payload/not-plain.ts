@@ -58,10 +58,18 @@ export function whyNotSent(thrown: unknown, what: string): string {
   if (thrown instanceof NotPlain) return thrown.message.replace('value', what);
   if (thrown instanceof CodecFailed) return thrown.message;
   if (isRefusal(thrown)) return thrown.message;
-  if (types.isNativeError(thrown) && thrown instanceof RangeError)
-    return `it is nested too deeply, or there is no memory for it: ${String(thrown.message)}`;
+  const message = ownMessage(thrown);
+  if (message === OVERFLOW) return `it is nested too deeply, or a getter of it calls itself without end: ${message}`;
+  if (NO_MEMORY.includes(message)) return `there is no memory for it: ${message}`;
   return `a getter of the ${what} threw`;
 }
+
+/** What the engine says while it reads or copies a value: any other RangeError is a getter's own. */
+const OVERFLOW = 'Maximum call stack size exceeded';
+const NO_MEMORY: readonly unknown[] = ['Array buffer allocation failed', 'Map maximum size exceeded'];
+
+const ownMessage = (thrown: unknown): unknown =>
+  types.isNativeError(thrown) && thrown instanceof RangeError ? Object.getOwnPropertyDescriptor(thrown, 'message')?.value : undefined;
 
 /** The engine's own, and not something that a getter threw. */
 export function isRefusal(thrown: unknown): thrown is Error {

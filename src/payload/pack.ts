@@ -25,7 +25,7 @@ import { FORM_BUFFER, FORM_CODEC, FORM_PORT, FORM_V8, type Form } from './form.t
 import { isTransferable, movedOf } from './moved.ts';
 import { isRefusal, NotHeld, NotPlain, TooLarge, whatIs } from './not-plain.ts';
 import { PORT_BYTES, postTo, toPort } from './port.ts';
-import { Scratch } from './scratch.ts';
+import type { Scratch } from './scratch.ts';
 import { serialize } from './serialize.ts';
 import { survey } from './survey.ts';
 
@@ -49,7 +49,6 @@ const COPY_BYTES = 32 * 1024;
  * @throws TooLarge, NotPlain, CodecFailed, what structuredClone throws, or a getter. Nothing was detached then.
  */
 export function pack(value: unknown, into: Scratch, packing: Packing, transfer?: readonly Transferable[]): void {
-  if (into.busy) return packNested(value, into, packing, transfer);
   into.most = packing.most;
   if (transfer !== undefined) packMoved(value, transfer, into);
   else if (packing.codec !== undefined) packWith(packing.codec, value, into);
@@ -65,27 +64,16 @@ export function packWire(wire: unknown, into: Scratch): void {
   encode(wire, into);
 }
 
-/** We are inside a getter of the value that `into` is being filled with: see `encodeNested`. */
-function packNested(value: unknown, into: Scratch, packing: Packing, transfer: readonly Transferable[] | undefined): void {
-  const inner = new Scratch();
-  pack(value, inner, packing, transfer);
-  into.form = inner.form;
-  into.length = inner.length;
-  into.number = inner.number;
-  into.source = inner.source;
-  into.port = inner.port;
-}
-
 function packForeign(value: unknown, into: Scratch): void {
   const moved = movedOf(value);
   if (moved !== undefined) return packMoved(moved.value, moved.transfer, into);
-  if (into.foreign.some((part) => movedOf(part) !== undefined)) throw new NotPlain('value', 'marked by `move` in one of its parts only');
-  const foreign = [...into.foreign];
+  const { foreign } = into;
+  if (foreign.some((part) => movedOf(part) !== undefined)) throw new NotPlain('value', 'marked by `move` in one of its parts only');
   const { bytes, ordinary } = survey(foreign);
   limit(into.at + bytes, into);
   // Larger ones need a copy of their buffers anyway, which is then moved on.
   if (ordinary && !into.ranGetters && (isPlainBuffer(value) || into.at + bytes <= PORT_BYTES) && packOrdinary(value, into)) return;
-  packClone(cloneOf(value, foreign, into), into);
+  packClone(cloneOf(value, into), into);
 }
 
 /** Without a clone: nothing of it is code, and no object of Node's own can hide in it. False: it is refused, and structuredClone says why. */
@@ -108,14 +96,14 @@ function finish(into: Scratch, form: Form, source: Uint8Array): void {
   into.length = source.byteLength;
 }
 
-function cloneOf(value: unknown, foreign: readonly unknown[], into: Scratch): unknown {
-  const path = into.foreignPath;
+function cloneOf(value: unknown, into: Scratch): unknown {
+  const { foreign } = into;
   const subject = into.ranGetters ? decodeWith(foreign, into.bytes) : value;
   try {
     return structuredClone(subject);
   } catch (thrown) {
     if (foreign.length > 1 || !isRefusal(thrown)) throw thrown;
-    throw new NotPlain(path, whatIs(foreign[0]), thrown);
+    throw new NotPlain(into.foreignPath, whatIs(foreign[0]), thrown);
   }
 }
 

@@ -1,6 +1,9 @@
 /**
  * Where a value is encoded before it is copied into shared memory, since reading a value may run getters: user code, which
- * must not run while the library owns anything shared. Private to one thread, one for all its encoding.
+ * must not run while the library owns anything shared. Private to one thread.
+ *
+ * User code may call any verb, and that encodes too: so each encode takes a scratch, is its only owner, and gives it back when the
+ * payload is where it belongs. What a verb inside a getter takes is another one.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { FORM_UNDEFINED, type Form } from './form.ts';
@@ -9,11 +12,13 @@ import { TooLarge } from './not-plain.ts';
 const FIRST_BYTES = 4 * 1024;
 /** What is kept between values. Larger payloads do not live in shared memory, so they are rare: their buffer is dropped. */
 const KEPT_BYTES = 1024 * 1024;
+/** Scratches kept for the next encode. More: memory that only verbs within verbs within verbs use; fewer: those make theirs anew. */
+const IDLE_MAX = 4;
 /** Objects looked up one by one; beyond that a Map is dearer to make but cheaper to ask. */
 export const LINEAR_MAX = 16;
 
 /**
- * The result of the last `encode`, good until the next `encode` or `release`.
+ * The result of the last `encode`, good until the next `encode` into it or `release`.
  * The members below the first five are the encoder's own.
  */
 export class Scratch {
@@ -37,8 +42,6 @@ export class Scratch {
   bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   /** Next byte to write. */
   at = 0;
-  /** Being written: a nested `encode` (a getter that submits work) gets a scratch of its own. */
-  busy = false;
   /** Keys from the root to the container being written. */
   readonly path: (string | number)[] = [];
   depth = 0;
@@ -53,11 +56,20 @@ export class Scratch {
     this.source = this.bytes;
   }
 
-  /** The payload has been copied: lets go of the caller's array, and of a buffer that one huge value has made. */
+  /** As new: lets go of all that was the caller's, of a port that nobody took, and of a buffer that one huge value has made. */
   release(): void {
-    if (!this.busy && this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    if (this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
     this.source = this.bytes;
+    if (this.port !== undefined) {
+      this.port.close();
+      this.port = undefined;
+    }
     if (this.foreign.length > 0) this.foreign.length = 0; // setting a length costs more than encoding a small object
+    const known = Math.min(this.count, LINEAR_MAX);
+    for (let i = 0; i < known; i++) this.seen[i] = undefined;
+    this.count = 0;
+    this.index = undefined;
+    this.views = undefined;
   }
 
   /** The port is the caller's from here. */
@@ -65,12 +77,6 @@ export class Scratch {
     const port = this.port as MessagePort;
     this.port = undefined;
     return port;
-  }
-
-  /** Nobody will read it. */
-  dropPort(): void {
-    this.port?.close();
-    this.port = undefined;
   }
 
   /** The buffer belongs to somebody else from here. */
@@ -92,4 +98,16 @@ export class Scratch {
     this.bytes.copy(larger, 0, 0, this.at);
     this.bytes = larger;
   }
+}
+
+/** The scratches of this thread that nobody owns. */
+const idle: Scratch[] = [];
+
+/** The caller's own until it gives it back. */
+export const takeScratch = (): Scratch => idle.pop() ?? new Scratch();
+
+/** Nothing of it may be used any more. */
+export function giveScratch(scratch: Scratch): void {
+  scratch.release();
+  if (idle.length < IDLE_MAX) idle.push(scratch);
 }

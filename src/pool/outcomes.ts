@@ -10,13 +10,15 @@ import {
   type Codec,
   causeOf,
   forgetRaised,
+  giveScratch,
   LARGEST_BYTES,
   type Packing,
   pack,
   packWire,
   putResult,
-  Scratch,
+  type Scratch,
   TooLarge,
+  takeScratch,
   toPort,
   whyNotSent,
 } from '#payload';
@@ -34,7 +36,6 @@ export class Outcomes {
   readonly #channel: WorkerChannel;
   readonly #packing: Packing;
   readonly #guard: number;
-  readonly #scratch: Scratch = new Scratch();
 
   constructor(region: Region, settings: WorkerSettings, runs: RunList, channel: WorkerChannel, codec: Codec | undefined) {
     this.#region = region;
@@ -47,7 +48,7 @@ export class Outcomes {
 
   /** Comes OPEN, goes LIBRARY. */
   settle(handler: Loaded, ok: boolean, result: unknown, entry: Entry, at: number, place: number): void {
-    const scratch = this.#scratch;
+    const scratch = takeScratch();
     let failed = !ok;
     try {
       if (failed) packWire(toWire(result), scratch);
@@ -57,40 +58,43 @@ export class Outcomes {
       failed = true;
       packWire(toWire(notSent(handler, thrown, this.#packing.most)), scratch);
     }
-    this.#sendPort(entry);
+    this.#sendPort(entry, scratch);
     enterLibrary(this.#region.m, this.#guard);
-    this.#handOver(failed ? FAILED : 0, entry, at, place);
+    this.#handOver(failed ? FAILED : 0, entry, at, place, scratch);
   }
 
   /** LIBRARY throughout: what is thrown here is ours. */
   fail(error: unknown, flags: number, entry: Entry, at: number, place: number): void {
-    packWire(toWire(error), this.#scratch);
-    this.#handOver(FAILED | flags, entry, at, place);
+    const scratch = takeScratch();
+    packWire(toWire(error), scratch);
+    this.#handOver(FAILED | flags, entry, at, place, scratch);
   }
 
   /** LIBRARY throughout. The job was given up before its handler was called: only its record goes back. */
   skip(entry: Entry, at: number, place: number): void {
-    packWire(undefined, this.#scratch);
-    this.#handOver(0, entry, at, place);
+    const scratch = takeScratch();
+    packWire(undefined, scratch);
+    this.#handOver(0, entry, at, place, scratch);
   }
 
   /** OPEN. A result in a port is sent before the job settles, so that the host has it by then. */
-  #sendPort(entry: Entry): void {
-    if (this.#scratch.port === undefined) return;
-    const port = this.#scratch.takePort();
+  #sendPort(entry: Entry, scratch: Scratch): void {
+    if (scratch.port === undefined) return;
+    const port = scratch.takePort();
     this.#channel.send({ type: 'result', entry, port }, [port]);
   }
 
-  #handOver(flags: number, entry: Entry, at: number, place: number): void {
+  /** What is thrown before ends the thread, and the scratch with it. */
+  #handOver(flags: number, entry: Entry, at: number, place: number, scratch: Scratch): void {
     const region = this.#region;
-    if (!putResult(region, this.#settings.slot, at, this.#scratch, flags)) {
+    if (!putResult(region, this.#settings.slot, at, scratch, flags)) {
       leaveLibrary(region.m, this.#guard); // no room in shared memory: by port
-      toPort(this.#scratch);
-      this.#sendPort(entry);
+      toPort(scratch);
+      this.#sendPort(entry, scratch);
       enterLibrary(region.m, this.#guard);
-      putResult(region, this.#settings.slot, at, this.#scratch, flags);
+      putResult(region, this.#settings.slot, at, scratch, flags);
     }
-    this.#scratch.release();
+    giveScratch(scratch);
     const submitter = submitterOf(peek(region.m, at + RECORD_META));
     if (toSettled(region.m, at)) {
       forgetRaised(region.m, this.#settings.slot);

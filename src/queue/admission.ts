@@ -113,7 +113,7 @@ export class Admission {
   #admit(defined: Defined, value: unknown, job: Job, transfer: readonly Transferable[] | undefined): void {
     const { endings, tally, submitter } = this.#parts;
     tally.checkRoom();
-    const entry = submitter.prepare(defined, value, job, transfer);
+    const entry = this.#write(defined, value, job, transfer);
     try {
       tally.checkRoom(); // a getter of the value may have called a verb, or aborted the signal
       if (job.watch?.signal?.aborted) throw abortError(job.watch.signal.reason);
@@ -155,12 +155,26 @@ export class Admission {
   /** An entry to publish, or why there is none. What cannot be sent is reported here. */
   #prepare(defined: Defined, value: unknown, job: Job | undefined): Entry | typeof FULL | typeof REFUSED {
     try {
-      return this.#parts.submitter.prepare(defined, value, job);
+      return this.#write(defined, value, job, undefined);
     } catch (error) {
       if ((error as RailheadError).code === 'E_QUEUE_FULL') return FULL;
       this.#parts.reports.failure(error, { handler: defined.name });
       return REFUSED;
     }
+  }
+
+  /** From here the job names its handler, so that it stays defined; until then verbs in getters may have defined too many others. */
+  #write(defined: Defined, value: unknown, job: Job | undefined, transfer: readonly Transferable[] | undefined): Entry {
+    const { definitions, submitter } = this.#parts;
+    const entry = submitter.prepare(defined, value, job, transfer);
+    if (!defined.dropped) return entry;
+    try {
+      submitter.setHandler(entry, definitions.again(defined));
+    } catch (error) {
+      this.#takeBack([entry]);
+      throw error;
+    }
+    return entry;
   }
 
   #takeBack(entries: readonly Entry[]): void {

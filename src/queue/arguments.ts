@@ -6,13 +6,15 @@ import {
   causeOf,
   FORM_PORT,
   formAt,
+  giveScratch,
   LARGE_BYTES,
   NotHeld,
   type Packing,
   pack,
   putArgument,
-  Scratch,
+  type Scratch,
   TooLarge,
+  takeScratch,
   toPort,
   whyNotSent,
 } from '#payload';
@@ -26,7 +28,6 @@ export class Arguments {
   readonly #records: Records;
   readonly #ports: HostPorts;
   readonly #packing: Packing;
-  readonly #scratch: Scratch = new Scratch();
 
   constructor(region: Region, records: Records, ports: HostPorts, packing: Packing) {
     this.#region = region;
@@ -42,33 +43,35 @@ export class Arguments {
    * @throws RailheadError `E_ARGUMENT_CLONE`, `E_TOO_LARGE`, or `E_QUEUE_FULL` when 2^24 jobs are unsettled or no memory is left.
    */
   write(defined: Defined, value: unknown, job: Job | undefined, transfer: readonly Transferable[] | undefined): RecordNumber {
-    const scratch = this.#scratch;
+    const scratch = takeScratch();
+    try {
+      this.#pack(defined, value, scratch, transfer);
+      const record = this.#records.take();
+      if (record === NO_RECORD) throw noRecord();
+      const at = recordAt(this.#region, record);
+      if (!this.#put(at, job, scratch)) {
+        this.#records.give(record);
+        throw noMemory(defined, scratch.length);
+      }
+      if (scratch.port !== undefined) this.#ports.keep(record, scratch.takePort());
+      poke(this.#region.m, at + RECORD_HANDLER, defined.id);
+      if (job?.watch !== undefined) this.#note(record, at, job, job.watch);
+      return record;
+    } finally {
+      giveScratch(scratch);
+    }
+  }
+
+  #pack(defined: Defined, value: unknown, scratch: Scratch, transfer: readonly Transferable[] | undefined): void {
     try {
       pack(value, scratch, this.#packing, transfer);
     } catch (thrown) {
-      scratch.release();
       throw notSent(defined, thrown, this.#packing.most);
     }
-    const record = this.#records.take();
-    if (record === NO_RECORD) {
-      scratch.dropPort();
-      throw noRecord();
-    }
-    const at = recordAt(this.#region, record);
-    if (!this.#put(at, job)) {
-      this.#records.give(record);
-      throw noMemory(defined, scratch.length);
-    }
-    if (scratch.port !== undefined) this.#ports.keep(record, scratch.takePort());
-    scratch.release();
-    poke(this.#region.m, at + RECORD_HANDLER, defined.id);
-    if (job?.watch !== undefined) this.#note(record, at, job, job.watch);
-    return record;
   }
 
   /** False: no shared memory is left, and the value is too small to be worth a port. */
-  #put(at: number, job: Job | undefined): boolean {
-    const scratch = this.#scratch;
+  #put(at: number, job: Job | undefined, scratch: Scratch): boolean {
     const flags = job?.resolve === undefined ? 0 : WANTS_RESULT;
     const keep = (job?.watch?.retriesLeft ?? 0) > 0;
     if (putArgument(this.#region, HOST, at, scratch, flags, keep)) return true;
@@ -81,8 +84,7 @@ export class Arguments {
   #note(record: RecordNumber, at: number, job: Job, watch: Watch): void {
     const { m } = this.#region;
     job.record = record;
-    watch.argument = { meta: peek(m, at + RECORD_META), length: peek(m, at + RECORD_LENGTH) };
-    if (formAt(this.#region, at) === FORM_PORT) watch.retriesLeft = 0; // whoever is given a port has the only one
+    if (formAt(this.#region, at) !== FORM_PORT) watch.argument = { meta: peek(m, at + RECORD_META), length: peek(m, at + RECORD_LENGTH) };
   }
 }
 

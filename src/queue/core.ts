@@ -74,7 +74,7 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     this.threads = new Threads(this.region, options, processors, firstSequence, this);
     const endings = new Endings(this.region, options, submitter, this.threads, () => this.#jobsMoved());
     this.#inbox = new Inbox(this.region, this);
-    this.#deaths = new Deaths(this.region, submitter, definitions, tally, reports);
+    this.#deaths = new Deaths(this.region, options, submitter, definitions, tally, reports);
     this.admission = new Admission({
       options,
       definitions,
@@ -160,8 +160,12 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     else this.#reports.failure(error, job);
   }
 
+  /** Later: we may be inside a verb, and a batch may have written jobs that are not published yet. They are not ours to fail. */
   onCrashLoop(handlerId: number, error: unknown): void {
-    this.#deaths.crashLoop(handlerId, error);
+    queueMicrotask(() => {
+      this.#deaths.crashLoop(handlerId, error);
+      this.#jobsMoved();
+    });
   }
 
   // ---- what the threads tell

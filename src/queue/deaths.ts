@@ -4,7 +4,7 @@
  * Claimed and not started, or started and still without their value: published again, ahead of newer ones. Running: they fail,
  * or run again if they asked for that. A thread that ended while it imported a handler's module counts as a failure to load it.
  */
-import { type DeathReason, type RailheadError, type RecordNumber, railheadError, toWire } from '#base';
+import { type DeathReason, type RailheadError, type RecordNumber, type ResolvedOptions, messageOf, railheadError, toWire } from '#base';
 import { HOST, type Region } from '#memory';
 import { forgetRaised, takeBackRaised } from '#payload';
 import { exitedByItself, FAILURES_MAX, noteFailure, recoverSlot, wasLoading } from '#pool';
@@ -21,9 +21,18 @@ export class Deaths {
   readonly #definitions: Definitions;
   readonly #tally: Tally;
   readonly #reports: Reports;
+  readonly #limits: ResolvedOptions['resourceLimits'];
 
-  constructor(region: Region, submitter: Submitter, definitions: Definitions, tally: Tally, reports: Reports) {
+  constructor(
+    region: Region,
+    { resourceLimits }: Pick<ResolvedOptions, 'resourceLimits'>,
+    submitter: Submitter,
+    definitions: Definitions,
+    tally: Tally,
+    reports: Reports,
+  ) {
     this.#region = region;
+    this.#limits = resourceLimits;
     this.#submitter = submitter;
     this.#definitions = definitions;
     this.#tally = tally;
@@ -70,7 +79,7 @@ export class Deaths {
     if (watch !== undefined && !cutting) {
       watch.attempts++;
       watch.firstDeath ??= error;
-      if (watch.retriesLeft-- > 0) return this.#submitter.retry(record, watch);
+      if (watch.argument !== undefined && watch.retriesLeft-- > 0) return this.#submitter.retry(record, watch.argument, watch.attempts);
     }
     if (this.#submitter.fail(record, error) && cutting) this.#tally.cut++;
   }
@@ -88,9 +97,37 @@ export class Deaths {
     }
     const oom = (error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
     const reason: DeathReason = oom ? 'oom' : error !== undefined ? 'crash' : exitedByItself(this.#region.m, slot) ? 'exit' : 'terminated';
-    const times = watch !== undefined && watch.attempts > 0 ? `, the last of ${watch.attempts + 1} attempts` : '';
-    const message = `Worker ${workerId} ended with exit code ${exitCode} (${reason}) while it ran a task of handler \`${handler}\`${times}`;
+    const what = `while it ran a task of handler \`${handler}\`${attemptsOf(watch)}`;
+    const message = `Worker ${workerId} ${inWords(reason, exitCode, error, this.#limits)} ${what}${adviceFor(reason, watch)}`;
     const cause = watch?.firstDeath ?? error;
     return railheadError('E_WORKER_DIED', message, { exitCode, reason, ...(cause === undefined ? {} : { cause }) });
   }
+}
+
+function inWords(reason: DeathReason, exitCode: number, error: unknown, limits: ResolvedOptions['resourceLimits']): string {
+  switch (reason) {
+    case 'oom': {
+      const most = limits?.maxOldGenerationSizeMb;
+      return `ran out of memory (its limit: ${most === undefined ? 'the default of Node' : `\`resourceLimits.maxOldGenerationSizeMb\` of ${most}`})`;
+    }
+    case 'crash':
+      return `was ended by an error that nothing caught (${messageOf(error)})`;
+    case 'exit':
+      return `ended itself (\`process.exit\`) with exit code ${exitCode}`;
+    case 'terminated':
+      return `was terminated, not by the queue, with exit code ${exitCode}`;
+  }
+}
+
+const attemptsOf = (watch: Watch | undefined): string =>
+  watch !== undefined && watch.attempts > 0 ? `, the last of ${watch.attempts + 1} attempts` : '';
+
+/** What the caller can do, or what it may miss. */
+function adviceFor(reason: DeathReason, watch: Watch | undefined): string {
+  let advice = '';
+  if (reason === 'oom') advice += '. Give each task less at once, or set `resourceLimits: { maxOldGenerationSizeMb }` higher';
+  if (watch !== undefined && watch.retriesLeft > 0 && watch.argument === undefined)
+    advice +=
+      '. It did not run again: its argument was transferred to that worker and is gone (what is moved or shared, or larger than 1 MiB, is given only once)';
+  return advice;
 }

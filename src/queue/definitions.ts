@@ -56,6 +56,11 @@ export class Definitions {
     return defined;
   }
 
+  /** The same handler once more, if its row went to others while nothing named it. @throws as `find` */
+  again(defined: Defined): Defined {
+    return defined.dropped ? this.#byDefinition(JSON.parse(defined.text) as Definition) : defined;
+  }
+
   nameOf(id: number): string {
     return this.#rows[id % DEFINITION_COUNT]?.name ?? 'unknown';
   }

@@ -64,7 +64,7 @@ export class Endings {
   watchFor({ signal, timeoutMs = this.#options.timeoutMs, deadlineMs, retry }: ResolvedRunOptions): Watch | undefined {
     if (signal === undefined && timeoutMs === this.#options.timeoutMs && deadlineMs === 0 && retry === 0) return undefined;
     const dueAt = deadlineMs === 0 ? 0 : performance.now() + deadlineMs;
-    return { signal, timeoutMs, dueAt, retriesLeft: retry, attempts: 0, firstDeath: undefined, argument: { meta: 0, length: 0 } };
+    return { signal, timeoutMs, dueAt, retriesLeft: retry, attempts: 0, firstDeath: undefined, argument: undefined };
   }
 
   /** The job is about to be published; or `jobs` of them were, which have no options. */

@@ -8,13 +8,13 @@ export interface Watch {
   readonly timeoutMs: number;
   /** When the job must have settled, by `performance.now()`; 0 for never. */
   readonly dueAt: number;
-  /** How often it may still run again after its worker died. 0 where the argument lies in a port. */
+  /** How often it may still run again after its worker died. */
   retriesLeft: number;
   /** Runs that died so far, and what the first of them was. */
   attempts: number;
   firstDeath: unknown;
-  /** Of the record, for a retry. */
-  argument: { readonly meta: number; readonly length: number };
+  /** Of the record, for a retry; undefined where it lies in a port, since whoever is given that has the only one. */
+  argument: { readonly meta: number; readonly length: number } | undefined;
 }
 
 export class Job {

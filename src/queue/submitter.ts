@@ -139,6 +139,12 @@ export class Submitter {
     return toQueued(this.#region.m, at, record);
   }
 
+  /** Of a job that is not published yet. */
+  setHandler(entry: Entry, defined: Defined): void {
+    const at = recordAt(this.#region, recordOf(entry));
+    poke(this.#region.m, at + RECORD_HANDLER, defined.id);
+  }
+
   /** Makes a prepared job visible. False: the region is at its limit; take the job back. */
   publish(entry: Entry): boolean {
     return publish(this.#region, this.#slot + SLOT_LANE, entry);
@@ -260,7 +266,7 @@ export class Submitter {
   }
 
   /** Publishes again a job that died with its thread. */
-  retry(record: RecordNumber, { argument, attempts }: Watch): void {
+  retry(record: RecordNumber, argument: NonNullable<Watch['argument']>, attempts: number): void {
     const at = recordAt(this.#region, record);
     const { m } = this.#region;
     poke(m, at + RECORD_META, withAttempt(argument.meta, attempts));

@@ -100,7 +100,8 @@ export class TaskQueue extends BaseQueue {
   }
 }
 
+/** Its values, read now: code of the array's own (an accessor, an iterator) may throw, and nothing is taken yet. */
 export function checkArray(name: string, values: unknown): readonly unknown[] {
   if (!Array.isArray(values)) throw wrongType(`Expected \`${name}\` to be an array, ${got(values)}`);
-  return values;
+  return [...(values as unknown[])];
 }

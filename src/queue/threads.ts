@@ -82,6 +82,7 @@ export class Threads {
   /** Threads that we are ending and that have not exited. */
   #condemned = 0;
   #started = 0;
+  #starting = false;
   #bootFailures = 0;
   #pause: NodeJS.Timeout | undefined;
   #closed = false;
@@ -129,6 +130,16 @@ export class Threads {
 
   /** Starts one thread. Undefined: at the cap, pausing, or closed; or it could not even be created. */
   start(): Thread | undefined {
+    if (this.#starting) return undefined; // a getter of `workerData` has called a verb, and our slot is not taken yet
+    this.#starting = true;
+    try {
+      return this.#start();
+    } finally {
+      this.#starting = false;
+    }
+  }
+
+  #start(): Thread | undefined {
     const { concurrency } = this.#options;
     if (this.#closed || this.#pause !== undefined || this.#live >= concurrency || this.count >= 2 * concurrency) return undefined;
     const slot = this.#bySlot.indexOf(undefined, HOST + 1) as Slot;

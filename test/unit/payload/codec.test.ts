@@ -12,9 +12,13 @@ import {
   FORM_TRUE,
   FORM_UNDEFINED,
   NotPlain,
+  giveScratch,
   Scratch,
+  takeScratch,
 } from '#payload';
 import { arrive, cross, difference } from './crossing.ts';
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, k) => k);
 
 const like = (value: unknown, expected: unknown = structuredClone(value)): void => {
   expect(difference(cross(value), expected)).toBeUndefined();
@@ -205,16 +209,17 @@ describe('a getter that is met', () => {
   });
 
   it.each([{ inner: [1, 2, 3] }, 'text', '日本', Uint8Array.of(7, 8), 42, undefined])(
-    'may itself encode %o with the same scratch',
+    'may itself encode %o, with another scratch',
     (value) => {
-      const scratch = new Scratch();
+      const scratch = takeScratch();
       let inner: unknown;
       const outer = {
         before: 'b'.repeat(100),
         get nested() {
-          encode(value, scratch);
-          inner = arrive(scratch);
-          scratch.release();
+          const other = takeScratch();
+          encode(value, other);
+          inner = arrive(other);
+          giveScratch(other);
           return 'x'.repeat(9_000);
         },
         after: ['a'],
@@ -222,21 +227,36 @@ describe('a getter that is met', () => {
       encode(outer, scratch);
       expect(arrive(scratch)).toEqual({ before: 'b'.repeat(100), nested: 'x'.repeat(9_000), after: ['a'] });
       expect(inner).toEqual(value);
+      giveScratch(scratch);
     },
   );
 
-  it('may fail to encode with the same scratch', () => {
-    const scratch = new Scratch();
+  it('may fail to encode', () => {
+    const scratch = takeScratch();
     const value = {
       a: 1,
       get b() {
-        expect(() => encode([() => 1], scratch)).toThrow(NotPlain);
+        const other = takeScratch();
+        expect(() => encode([() => 1], other)).toThrow(NotPlain);
+        giveScratch(other);
         return 2;
       },
       c: 3,
     };
     encode(value, scratch);
     expect(arrive(scratch)).toEqual({ a: 1, b: 2, c: 3 });
+    giveScratch(scratch);
+  });
+
+  it('that is given back is clean, and nobody else has it', () => {
+    const first = takeScratch();
+    encode({ list: upTo(40), when: new Date() }, first);
+    giveScratch(first);
+    expect(takeScratch()).toBe(first);
+    expect(takeScratch()).not.toBe(first);
+    expect(first).toMatchObject({ foreign: [], count: 0, index: undefined, views: undefined, port: undefined });
+    expect(first.source).toBe(first.bytes);
+    giveScratch(first);
   });
 });
 

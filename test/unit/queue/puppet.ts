@@ -73,13 +73,13 @@ export class Puppet extends EventEmitter {
     }
   }
   /** Settles what runs there. */
-  settle(value: unknown, place = 0): void {
+  settle(value: unknown, place = 0, flags = 0): void {
     const { m } = this.region;
     const run = slotAt(this.slot) + SLOT_RUN + place;
     const record = recordOf(Atomics.load(m, run) as Entry);
     const at = recordAt(this.region, record);
     encode(value, this.#scratch);
-    putResult(this.region, this.slot, at, this.#scratch, 0);
+    putResult(this.region, this.slot, at, this.#scratch, flags);
     if (!toSettled(m, at)) throw new Error('The job was not under way');
     complete(this.region, slotAt(HOST), record, at);
     Atomics.store(m, run, 0);
