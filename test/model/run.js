@@ -76,6 +76,7 @@ if (values.replay !== undefined) {
       total.failed++;
     }
   }
+  const count = (sort) => total.sorts.filter((other) => other === sort).length;
   if (total.sorts.length > 0) console.log(`\nplanted faults: ${SORTS.map((sort) => `${count(sort)} in the ${sort}`).join(', ')}`);
   console.log(`\n${total.passed} passed, ${total.failed} failed`);
   process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
@@ -85,8 +86,4 @@ function add(total, { passed, failed, sorts = [] }) {
   total.passed += passed;
   total.failed += failed;
   total.sorts.push(...sorts);
-}
-
-function count(sort) {
-  return total.sorts.filter((other) => other === sort).length;
 }

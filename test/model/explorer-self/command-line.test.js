@@ -17,6 +17,7 @@ it('prints schedules, outcomes and the faults it caught, and closes with the tot
   expect(text).toMatch(/ok {3}a permit is never lost: \d+ schedules.*, bound 2 exhausted/);
   expect(text).toMatch(/\d+ {2}'saw 7'/);
   expect(text).toMatch(/caught: no notify by a permit is never lost after \d+ schedules/);
+  expect(text).toContain('planted faults: 2 in the product, 0 in the mirror, 0 in the model');
   expect({ last, status }).toEqual({ last: '4 passed, 0 failed', status: 0 });
 });
 
