@@ -1,4 +1,5 @@
 /** Checks what a caller passed against a table of rules: name -> rule. Any thread; pure. A wrong value is a bug in the caller. */
+import { Array, Math, Number, Object, RangeError, TypeError, URL } from './realm.ts';
 import { got } from './readable.ts';
 
 /** What one option may be. `expected` completes the sentence "Expected `name` …". */

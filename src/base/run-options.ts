@@ -1,5 +1,6 @@
 /** Options of one run and of `stop`. The submitting thread; pure. Read for each task, so nothing is made where none are given. */
 import type { WorkerOptions } from 'node:worker_threads';
+import { Object } from './realm.ts';
 import * as is from './check.ts';
 
 /** Something that can be moved to another thread: an ArrayBuffer, a MessagePort, a FileHandle … */

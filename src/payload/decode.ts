@@ -3,6 +3,7 @@
  *
  * The bytes belong to the calling thread until it returns. Nothing of the result aliases them.
  */
+import { Buffer, copyBytes, Error, Float32Array, Float64Array, Object, readDouble, Uint8Array } from '#base';
 import * as tag from './codec.ts';
 import {
   FORM_BUFFER,
@@ -53,7 +54,7 @@ export function decode(form: Form, shared: Buffer, offset: number, length: numbe
     case FORM_TRUE:
       return true;
     case FORM_NUMBER:
-      return shared.readDoubleLE(offset);
+      return readDouble(shared, offset);
     case FORM_TEXT_1:
       return narrowText(shared, offset, length);
     case FORM_TEXT_2:
@@ -86,7 +87,7 @@ export function decodeWith(beside: readonly unknown[], tree: Buffer): unknown {
 
 function copyOf(from: Buffer, start: number, length: number): Uint8Array {
   const copy = new Uint8Array(length);
-  from.copy(copy, 0, start, start + length);
+  copyBytes(from, copy, 0, start, start + length);
   return copy;
 }
 
@@ -147,6 +148,10 @@ function readTagged(first: number): unknown {
   }
 }
 
+function keep(value: unknown): void {
+  if (made !== undefined) made[made.length] = value;
+}
+
 /** All 32 bits, unsigned. */
 function readVarint(): number {
   let octet = bytes[at++]!;
@@ -185,19 +190,19 @@ function readWide(length: number): string {
 function readBytes(length: number): Uint8Array {
   const copy = copyOf(bytes, at, length);
   at += length;
-  made?.push(copy);
+  keep(copy);
   return copy;
 }
 
 function readForeign(place: number): unknown {
   const value = foreign[place];
-  if (typeof value === 'object') made?.push(value); // a bigint has no identity, and no number
+  if (typeof value === 'object') keep(value); // a bigint has no identity, and no number
   return value;
 }
 
 function readRecord(): object {
   const record: Record<string, unknown> = {};
-  made?.push(record);
+  keep(record);
   for (let header = readVarint(); header !== tag.END; header = readVarint()) {
     const key = readKnownKey(header);
     if (key !== undefined) record[key] = readValue();
@@ -208,12 +213,12 @@ function readRecord(): object {
 
 function readArray(length: number): unknown[] {
   const array: unknown[] = [];
-  made?.push(array);
+  keep(array);
   for (let i = 0; i < length; i++) {
     if (bytes[at] === tag.HOLE) {
       at++;
       array.length = i + 1;
-    } else array.push(readValue());
+    } else array[i] = readValue();
   }
   return array;
 }
@@ -221,7 +226,7 @@ function readArray(length: number): unknown[] {
 function readSparse(length: number): unknown[] {
   const array: unknown[] = [];
   array.length = length;
-  made?.push(array);
+  keep(array);
   for (let header = readVarint(); header !== tag.END; header = readVarint()) define(array, readKey(header), readValue());
   return array;
 }

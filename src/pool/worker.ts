@@ -12,7 +12,7 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { load, notify, store, waitAsync } from '#atomics';
-import { fromWire } from '#base';
+import { fromWire, Math, performance, setImmediate, setInterval, setTimeout, whenDone } from '#base';
 import { batchLeft, HOST, type Region, REGION_RECYCLE, SLOT_BATCH, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
 import { type Codec, isCrowded, nextFall } from '#payload';
 import { wake } from '#ring';
@@ -228,7 +228,7 @@ export class WorkerLoop {
     const fall = nextFall(m, HOST, () => isCrowded(m, HOST, this.#settings.unreadMost) && !this.#mustLeave());
     if (fall === undefined) return false;
     this.#fallAwaited = true;
-    void fall.then(() => {
+    void whenDone(fall, () => {
       this.#fallAwaited = false;
       if (this.#waitsFor === CROWDED) this.#onTurn();
     });
@@ -257,7 +257,7 @@ export class WorkerLoop {
     this.#waitsFor = 'permit';
     this.#parkedAt = performance.now();
     this.#windIdleClock();
-    void wait.value.then(this.#onPermit);
+    void whenDone(wait.value, this.#onPermit);
     return true;
   }
 

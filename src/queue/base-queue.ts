@@ -1,6 +1,6 @@
 /** What `TaskQueue` and `Task` have in common: options, gauges, waiting and stopping. Host thread. */
 import { EventEmitter } from 'node:events';
-import { got, outOfRange, type QueueOptions, readQueueOptions, readStopOptions, type StopOptions, wrongType } from '#base';
+import { got, Number, outOfRange, Promise, type QueueOptions, readQueueOptions, readStopOptions, type StopOptions, wrongType } from '#base';
 import { Core, type Internals } from './core.ts';
 import type { Admission } from './admission.ts';
 import { readStats, type Stats } from './gauges.ts';

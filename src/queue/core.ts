@@ -4,14 +4,16 @@
 import type { EventEmitter } from 'node:events';
 import { add, store } from '#atomics';
 import {
+  Math,
+  messageOf,
+  Number,
   parallelism,
   type RailheadError,
+  railheadError,
   type RecordNumber,
   type ResolvedOptions,
-  railheadError,
   type Sequence,
   type Slot,
-  messageOf,
 } from '#base';
 import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
 import { resetUnread, tellFall } from '#payload';

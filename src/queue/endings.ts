@@ -7,7 +7,17 @@
  *            returned by then. What its worker had claimed and not started goes back at once.
  */
 import { load } from '#atomics';
-import { type Entry, type RecordNumber, railheadError, type ResolvedRunOptions, type Slot, toWire } from '#base';
+import {
+  type Entry,
+  Map,
+  performance,
+  railheadError,
+  type RecordNumber,
+  type ResolvedRunOptions,
+  setImmediate,
+  type Slot,
+  toWire,
+} from '#base';
 import { entryFor, RECORD_STATE, type Region, recordAt, recordOf } from '#memory';
 import { announceEnd, BUSY, doom, MUST_END, placeOf, runningEntries, takeBatch } from '#pool';
 import { LEFT_RUNNING, TOO_LATE } from '#ring';

@@ -2,7 +2,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
-import { got, wrongType } from '#base';
+import { got, Object, URL, wrongType } from '#base';
 import type { Definition, TaskHandle } from '#pool';
 
 /** A self-contained function that runs in a worker: one value, and the handle on this run. */

@@ -5,7 +5,22 @@
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
 import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
-import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
+import {
+  Array,
+  clearTimeout,
+  type Entry,
+  Error,
+  fromWire,
+  Math,
+  Object,
+  type ResolvedOptions,
+  type Sequence,
+  Set,
+  setImmediate,
+  setTimeout,
+  type Slot,
+  URL,
+} from '#base';
 import { clearBit, HOST, LIVE_BITS, type Region } from '#memory';
 import { unreadMost } from '#payload';
 import { LIVE, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
@@ -91,7 +106,7 @@ export class Threads {
     this.#parallelism = parallelism;
     this.#firstSequence = firstSequence;
     this.#listener = listener;
-    this.#bySlot = new Array(slotsFor(options.concurrency)).fill(undefined);
+    this.#bySlot = Array.from({ length: slotsFor(options.concurrency) }, () => undefined);
   }
 
   /** Threads that have not exited. */

@@ -1,4 +1,5 @@
 /** `warm`: threads that are ready, with all handlers known now loaded. Host thread. */
+import { Set } from '#base';
 import type { Core } from './core.ts';
 import { stopped } from './tally.ts';
 import type { Thread } from './threads.ts';

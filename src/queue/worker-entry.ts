@@ -4,7 +4,7 @@
  */
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
-import { toWire } from '#base';
+import { Math, process, Promise, setTimeout, toWire } from '#base';
 import { attachRegion } from '#memory';
 import { checkCodec } from '#payload';
 import { Handlers, loadHooks, noteExit, type Receivers, receive, type ToWorker, WorkerChannel, WorkerLoop } from '#pool';
