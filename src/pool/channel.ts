@@ -30,7 +30,9 @@ export type ToHost =
   | { readonly type: 'ready' }
   | { readonly type: 'warm' }
   /** An error was thrown outside any handler's own promise; the worker takes nothing new. */
-  | { readonly type: 'uncaught'; readonly error: ErrorWire };
+  | { readonly type: 'uncaught'; readonly error: ErrorWire }
+  /** The library's own code threw: the thread ends now. */
+  | { readonly type: 'broken'; readonly error: ErrorWire };
 
 /** One function for each type of message. */
 export type Receivers<M extends { readonly type: string }> = {

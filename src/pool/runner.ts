@@ -30,6 +30,8 @@ export interface RunnerLinks {
   onSettled(): void;
   /** A job that waited for its value can go on, or need not be waited for. */
   onArrived(): void;
+  /** The library's own code threw. */
+  broken(error: unknown): void;
 }
 
 export class Runner {
@@ -113,14 +115,18 @@ export class Runner {
   async #load(handlerId: number, entry: Entry, at: number, place: number): Promise<void> {
     this.inFlight++;
     await undefined; // `load` crosses the guard by itself
-    const handler = await this.#handlers.load(handlerId);
-    enterLibrary(this.#region.m, this.#guard);
-    this.inFlight--;
-    if (!isLoaded(handler)) this.#refuse(handler, entry, at, place);
-    else if (this.#runs.isGivenUp(entry)) this.#outcomes.skip(entry, at, place);
-    else this.#call(handler, entry, at, place);
-    leaveLibrary(this.#region.m, this.#guard);
-    this.#links.onSettled();
+    try {
+      const handler = await this.#handlers.load(handlerId);
+      enterLibrary(this.#region.m, this.#guard);
+      this.inFlight--;
+      if (!isLoaded(handler)) this.#refuse(handler, entry, at, place);
+      else if (this.#runs.isGivenUp(entry)) this.#outcomes.skip(entry, at, place);
+      else this.#call(handler, entry, at, place);
+      leaveLibrary(this.#region.m, this.#guard);
+      this.#links.onSettled();
+    } catch (error) {
+      this.#links.broken(error);
+    }
   }
 
   #refuse(handler: NotLoaded, entry: Entry, at: number, place: number): void {
@@ -177,10 +183,14 @@ export class Runner {
       ok = false;
       value = explain(thrown, handler);
     }
-    this.inFlight--;
-    this.#outcomes.settle(handler, ok, value, entry, at, place);
-    leaveLibrary(this.#region.m, this.#guard);
-    this.#links.onSettled();
+    try {
+      this.inFlight--;
+      this.#outcomes.settle(handler, ok, value, entry, at, place);
+      leaveLibrary(this.#region.m, this.#guard);
+      this.#links.onSettled();
+    } catch (error) {
+      this.#links.broken(error);
+    }
   }
 
   /** The value lies in a port, which the host gives to whoever has started the job. */

@@ -188,6 +188,13 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     this.#reports.failure(error, { handler: undefined, workerId });
   }
 
+  /** A death like any other: what ran there says so. Nothing of it is raised in the program, which could do nothing about it. */
+  onBroken(thread: Thread): void {
+    const { error, workerId } = thread;
+    this.endings.endLater(thread); // it ends by itself, unless a handler keeps it from that
+    this.#reports.notice(error, { handler: undefined, workerId });
+  }
+
   onLeaving(thread: Thread): void {
     this.endings.endLater(thread);
   }

@@ -53,6 +53,8 @@ export interface ThreadsListener {
   onReady(thread: Thread): void;
   /** An error was thrown in it outside any handler's own promise: it takes nothing new. */
   onUncaught(thread: Thread): void;
+  /** The library's own code threw in it: it ends. */
+  onBroken(thread: Thread): void;
   /** It has said that it leaves. */
   onLeaving(thread: Thread): void;
   /** Nothing of the thread runs any more. Called before its slot is given to another. */
@@ -236,6 +238,10 @@ export class Threads {
       uncaught: ({ error }) => {
         its().error = fromWire(error);
         this.#listener.onUncaught(its());
+      },
+      broken: ({ error }) => {
+        its().error = fromWire(error);
+        this.#listener.onBroken(its());
       },
     };
   }

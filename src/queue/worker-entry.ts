@@ -5,9 +5,9 @@
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
 import { Math, process, Promise, setTimeout, toWire } from '#base';
-import { attachRegion } from '#memory';
+import { attachRegion, SLOT_GUARD, slotAt } from '#memory';
 import { checkCodec } from '#payload';
-import { Handlers, loadHooks, noteExit, type Receivers, receive, type ToWorker, WorkerChannel, WorkerLoop } from '#pool';
+import { Handlers, isInLibrary, loadHooks, noteExit, type Receivers, receive, type ToWorker, WorkerChannel, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
@@ -15,7 +15,6 @@ const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
 (workerThreads as { workerData: unknown }).workerData = userData;
 syncBuiltinESMExports();
 
-const exit = process.exit.bind(process); // before any code of the user's, which may replace it
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
 const channel = new WorkerChannel(port);
@@ -24,8 +23,14 @@ const codec = settings.codec === undefined ? undefined : checkCodec(await import
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 
-const loop = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: exit });
+const loop = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: process.exit, broken });
+/** An error of the library's own is this thread's end: nobody knows what it has left undone, but the host can make up for a death. */
+function broken(error: unknown): void {
+  channel.send({ type: 'broken', error: toWire(error) });
+  process.exit(1);
+}
 const onUncaught = (error: unknown): void => {
+  if (isInLibrary(region.m, slotAt(settings.slot) + SLOT_GUARD)) return broken(error); // user code never runs there
   channel.send({ type: 'uncaught', error: toWire(error) });
   loop.spoil();
 };
@@ -36,23 +41,29 @@ const warm = async (): Promise<void> => {
 };
 const receivers: Receivers<ToWorker> = { ...loop.receivers(), warm: () => void warm() };
 const early = channel.early();
-if (early.some(({ type }) => type === 'warm')) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
+if (isToldToWarm(early)) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
 channel.open(receivers);
 channel.send({ type: 'ready' }); // for `warm` and the events only
 loop.start();
-for (const message of early) receive(receivers, message);
+for (let k = 0; k < early.length; k++) receive(receivers, early[k] as ToWorker);
+
+function isToldToWarm(messages: readonly ToWorker[]): boolean {
+  for (let k = 0; k < messages.length; k++) if (messages[k]?.type === 'warm') return true;
+  return false;
+}
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {
   channel.send({ type: 'leaving' }); // the host ends the thread if something here, or an `exit` listener, never returns
-  setTimeout(() => exit(0), Math.min(settings.graceMs, 2 ** 31 - 1)).unref(); // a teardown may hang, and the host may be blocked
+  setTimeout(() => process.exit(0), Math.min(settings.graceMs, 2 ** 31 - 1)).unref(); // a teardown may hang, and the host may be blocked
   try {
     await hooks.teardown();
   } catch (error) {
     channel.send({ type: 'uncaught', error: toWire(error) });
   }
-  await Promise.all([process.stdout, process.stderr].map(flushed));
-  exit(0);
+  await flushed(process.stdout);
+  await flushed(process.stderr);
+  process.exit(0);
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
