@@ -13,6 +13,7 @@ import {
   Date,
   Error,
   EvalError,
+  Float16Array,
   Float32Array,
   Float64Array,
   forEachOfMap,
@@ -66,7 +67,7 @@ const KNOWN: ReadonlySet<unknown> = new OwnSet(
     .concat([Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError] as never)
     .concat([Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array] as never)
     .concat([Float32Array, Float64Array, BigInt64Array, BigUint64Array] as never)
-    .concat((globalThis as { Float16Array?: never }).Float16Array ?? [])
+    .concat((Float16Array as never) ?? [])
     .map((made) => made.prototype as unknown),
 );
 

@@ -94,6 +94,11 @@ export class WorkerLoop {
     return { ...this.#runner.receivers(), abort: ({ entry, reason }) => this.#runner.abort(entry, fromWire(reason)) };
   }
 
+  /** Nothing new begins here. */
+  get spoiled(): boolean {
+    return this.#runner.spoiled;
+  }
+
   /** An error was thrown outside any handler's own promise: what runs may finish within `graceMs`, nothing new begins. */
   spoil(): void {
     this.#runner.spoiled = true;

@@ -2,7 +2,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
-import { got, Object, URL, wrongType } from '#base';
+import { got, Object, sourceOf, URL, wrongType } from '#base';
 import type { Definition, TaskHandle } from '#pool';
 
 /** A self-contained function that runs in a worker: one value, and the handle on this run. */
@@ -74,7 +74,7 @@ export function definitionOf(from: unknown, allowFunctions: boolean): Definition
 }
 
 function functionDefinition(run: (...args: never[]) => unknown): Definition {
-  const source = Function.prototype.toString.call(run);
+  const source = sourceOf(run);
   const name = typeof run.name === 'string' && run.name !== '' ? run.name : 'anonymous';
   if (/\{\s*\[native code\]\s*\}$/.test(source))
     throw wrongType(`Expected a handler with source of its own, got \`${name}\`, which is native or bound`);

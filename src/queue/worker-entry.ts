@@ -31,6 +31,7 @@ function broken(error: unknown): void {
 }
 const onUncaught = (error: unknown): void => {
   if (isInLibrary(region.m, slotAt(settings.slot) + SLOT_GUARD)) return broken(error); // user code never runs there
+  if (loop.spoiled) return; // the first says why the thread ends; of a broken timer there may be thousands
   channel.send({ type: 'uncaught', error: toWire(error) });
   loop.spoil();
 };

@@ -9,7 +9,7 @@ import { errorOf, of, queueOf, upTo } from './gate.ts';
 
 const task = (name: string) => of('realm.js', name);
 const longText = 'text of more than eight characters, and of more than fourteen'.repeat(3);
-const value = { text: longText, list: [1, 2.5, 'three', null], deep: { 'ключ': [true, { wide: 'слово' }] } };
+const value = { text: longText, list: [1, 2.5, 'three', null], deep: { ключ: [true, { wide: 'слово' }] } };
 
 /** What tasks of every kind come to in one thread. */
 async function fates(queue: ReturnType<typeof queueOf>): Promise<unknown> {
@@ -68,16 +68,14 @@ const METHODS = [
 
 const CASES = [
   ...GLOBALS.map((path) => [path, 'undefined']),
-  ...METHODS.flatMap((path) => [
-    [path, 'throws'],
-    [path, 'undefined'],
-  ]),
+  ...METHODS.map((path) => [path, 'throws']),
   ...['get', 'value', 'type', 'cause', 'toJSON', 'code', 'port'].map((name) => [`Object.prototype.${name}`, 'getter']),
 ].map(([path, how]) => ({ path: path as string, how: how as string }));
 
 describe('a handler that changes the realm', () => {
   test.each(CASES)('leaves 20 later tasks of its thread as they are: $path $how', async ({ path, how }) => {
     const queue = queueOf(1);
+    queue.on('error', () => {});
     await queue.run(task('replace'), { path, how });
     expect(await fates(queue)).toEqual(RIGHT);
     expect(queue.stats().workers.live).toBe(1);
