@@ -101,5 +101,5 @@ function restore<T extends object>(target: T, pairs: WireValue): T {
 }
 
 function define(target: object, key: string, value: unknown, enumerable: boolean): void {
-  Object.defineProperty(target, key, { value, enumerable, writable: true, configurable: true });
+  Object.defineProperty(target, key, { __proto__: null, value, enumerable, writable: true, configurable: true } as PropertyDescriptor); // a field of Object.prototype is none of it
 }

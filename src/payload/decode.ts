@@ -247,5 +247,11 @@ function readKey(header: number): string {
 
 /** As an own property, whatever its name: assignment would run the setter of `__proto__`. */
 function define(target: object, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(target, key, {
+    __proto__: null,
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  } as PropertyDescriptor); // a field of Object.prototype is none of it
 }
