@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/{tidy,unit,e2e,regress,stress,types}/**/*.test.ts', 'test/model/explorer-self/*.test.js'],
     globalSetup: ['test/support/global-setup.js'],
+    setupFiles: ['test/support/open-realm.ts'],
     pool: 'forks',
     // The tests start worker threads of their own: files side by side would only fight for the same two processors.
     fileParallelism: false,

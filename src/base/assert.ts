@@ -1,4 +1,5 @@
 /** A broken invariant is our bug, never the caller's: the worker dies and is replaced. Any thread. */
+import { Error, Object } from './realm.ts';
 
 /** Thrown by `assert` alone. Nobody may catch it but the edge of a thread. */
 export class BrokenInvariant extends Error {

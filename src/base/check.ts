@@ -1,5 +1,6 @@
 /** Checks what a caller passed against a table of rules: name -> rule. Any thread; pure. A wrong value is a bug in the caller. */
 import type { Elsewhere } from './elsewhere.ts';
+import { Array, Math, Number, Object, RangeError, TypeError, URL } from './realm.ts';
 import { got } from './readable.ts';
 
 /** What one option may be. `expected` completes the sentence "Expected `name` …". */

@@ -1,4 +1,5 @@
 /** Time that all threads of the process share: milliseconds as int32 ticks, compared by difference. Any thread. */
+import { Math, process } from './realm.ts';
 
 /**
  * From `process.hrtime`: `performance.now()` has an origin of its own in each worker.

@@ -2,6 +2,7 @@
  * Reads what `error-wire.ts` wrote: the receiving thread gets an error of the same class where it is a built-in one or ours,
  * and otherwise of the nearest such class, under its own name. Any thread; pure but for a bounded table of class names.
  */
+import { Array, BigInt, Date, Error, map, Map, Object, OwnMap, Reflect, Set, String, TypeError } from './realm.ts';
 import type { ErrorCode } from './errors.ts';
 import { REBUILT, type ErrorWire, type Maker, type WireValue } from './error-wire.ts';
 import { readable } from './readable.ts';
@@ -20,7 +21,8 @@ export function fromWire(wire: ErrorWire): unknown {
 
 function decode(wire: WireValue): unknown {
   if (!Array.isArray(wire)) return wire;
-  const [tag, content, negative] = wire;
+  const tag = wire[0];
+  const content = wire[1];
   switch (tag) {
     case 'error':
       return decodeError(content as { [field: string]: WireValue });
@@ -35,7 +37,7 @@ function decode(wire: WireValue): unknown {
     case 'date':
       return new Date(content as number);
     case 'bigint':
-      return negative === true ? -BigInt(content as string) : BigInt(content as string);
+      return wire[2] === true ? -BigInt(content as string) : BigInt(content as string);
     case 'other':
       return new Error(`A value was thrown that is neither an Error nor can be copied to another thread: \`${String(content)}\``);
     default:
@@ -43,7 +45,7 @@ function decode(wire: WireValue): unknown {
   }
 }
 
-const decodeList = (list: WireValue): unknown[] => (list as WireValue[]).map(decode);
+const decodeList = (list: WireValue): unknown[] => map(list as WireValue[], decode);
 
 function* pairsOf(flat: unknown[]): Generator<[unknown, unknown]> {
   for (let k = 0; k < flat.length; k += 2) yield [flat[k], flat[k + 1]];
@@ -77,7 +79,7 @@ function construct(base: string, className: string, wire: { [field: string]: Wir
   }
 }
 
-const stands = new Map<string, Maker>();
+const stands = new OwnMap<string, Maker>();
 
 /** A class of that name, so that `error.constructor.name` and the printed form stay as they were. Not the handler's own class. */
 function stand(className: string, maker: Maker): Maker {
@@ -99,5 +101,5 @@ function restore<T extends object>(target: T, pairs: WireValue): T {
 }
 
 function define(target: object, key: string, value: unknown, enumerable: boolean): void {
-  Object.defineProperty(target, key, { value, enumerable, writable: true, configurable: true });
+  Object.defineProperty(target, key, { __proto__: null, value, enumerable, writable: true, configurable: true } as PropertyDescriptor); // a field of Object.prototype is none of it
 }

@@ -7,7 +7,31 @@
  * classes, a circle, what is beyond the bounds below) is left out where it stands; the rest still arrives. It never
  * throws: the error under way matters more than what is wrong with it.
  */
-import { types } from 'node:util';
+import {
+  AggregateError,
+  Array,
+  bigintText,
+  DOMException,
+  Error,
+  EvalError,
+  filter,
+  forEachOfMap,
+  forEachOfSet,
+  getTime,
+  Math,
+  Object,
+  OwnSet,
+  push,
+  RangeError,
+  ReferenceError,
+  slice,
+  sliceOf,
+  SyntaxError,
+  TypeError,
+  types,
+  Uint8Array,
+  URIError,
+} from './realm.ts';
 import { BRAND, RailheadError } from './errors.ts';
 import { readable } from './readable.ts';
 
@@ -50,7 +74,7 @@ interface Walk {
 
 /** Any thrown value as a tree of plain values. Never throws, whatever was thrown. */
 export function toWire(thrown: unknown): ErrorWire {
-  const wire = encode(thrown, { errors: MAX_ERRORS, entries: MAX_ENTRIES, size: MAX_SIZE, inside: new Set() });
+  const wire = encode(thrown, { errors: MAX_ERRORS, entries: MAX_ENTRIES, size: MAX_SIZE, inside: new OwnSet() });
   return wire === LEFT_OUT ? ['other', readable(thrown)] : wire;
 }
 
@@ -77,7 +101,7 @@ function encode(value: unknown, walk: Walk): Encoded {
 
 /** In hexadecimal: to decimal takes quadratic time. */
 function encodeBigInt(value: bigint, walk: Walk): Encoded {
-  const digits = (value < 0n ? -value : value).toString(16);
+  const digits = bigintText(value < 0n ? -value : value, 16);
   return spend(walk, 'size', digits.length) ? ['bigint', `0x${digits}`, value < 0n] : LEFT_OUT;
 }
 
@@ -87,14 +111,26 @@ function encodeObject(value: object, walk: Walk): Encoded {
   try {
     if (types.isNativeError(value) || value instanceof Error) return spend(walk, 'errors', 1) ? encodeError(value, walk) : LEFT_OUT;
     if (types.isUint8Array(value)) return spend(walk, 'size', value.byteLength) ? new Uint8Array(value) : LEFT_OUT;
-    if (types.isDate(value)) return ['date', Date.prototype.getTime.call(value)];
-    if (types.isMap(value)) return encodeList('map', [...value].flat(1), walk);
-    if (types.isSet(value)) return encodeList('set', [...value], walk);
+    if (types.isDate(value)) return ['date', getTime(value)];
+    if (types.isMap(value) || types.isSet(value)) return encodeList(types.isMap(value) ? 'map' : 'set', itemsOf(value), walk);
     if (Array.isArray(value)) return encodeList('array', value, walk);
     return isPlain(value) ? encodePlain(value as Record<string, unknown>, walk) : LEFT_OUT;
   } finally {
     walk.inside.delete(value);
   }
+}
+
+/** Of a map: key, value, key, value … */
+function itemsOf(value: ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>): unknown[] {
+  const items: unknown[] = [];
+  if (types.isSet(value)) forEachOfSet(value, (item) => push(items, item));
+  else {
+    forEachOfMap(value as Map<unknown, unknown>, (item, key) => {
+      push(items, key);
+      push(items, item);
+    });
+  }
+  return items;
 }
 
 /** Places count in a list, so what is left out of it becomes undefined. */
@@ -103,7 +139,7 @@ function encodeList(tag: 'array' | 'map' | 'set', items: readonly unknown[], wal
   const list: WireValue[] = [];
   for (let k = 0; k < items.length; k++) {
     const encoded = encode(items[k], walk);
-    list.push(encoded === LEFT_OUT ? undefined : encoded);
+    push(list, encoded === LEFT_OUT ? undefined : encoded);
   }
   return [tag, list];
 }
@@ -117,18 +153,21 @@ function encodePlain(value: Record<string, unknown>, walk: Walk): Encoded {
 /** Key, value, key, value … */
 function encodeKeys(value: object, keys: readonly string[], walk: Walk): WireValue[] {
   const pairs: WireValue[] = [];
-  for (const key of keys) {
+  for (let k = 0; k < keys.length; k++) {
+    const key = keys[k] as string;
     const encoded = encode(read(value, key), walk);
-    if (encoded !== LEFT_OUT && spend(walk, 'size', key.length)) pairs.push(key, encoded);
+    if (encoded === LEFT_OUT || !spend(walk, 'size', key.length)) continue;
+    push(pairs, key);
+    push(pairs, encoded);
   }
   return pairs;
 }
 
 /** The error's own text first, so that what hangs on it can never crowd it out. */
 function encodeError(error: object, walk: Walk): WireValue {
-  const [className, base] = classOf(error);
+  const { className, base } = classOf(error);
   const wire: { [field: string]: WireValue } = { className, base };
-  const carried = new Set(['name', 'message', 'stack', 'cause']);
+  const carried: Record<string, unknown> = { __proto__: null, name: true, message: true, stack: true, cause: true };
   const name = read(error, 'name');
   const message = read(error, 'message');
   const stack = read(error, 'stack');
@@ -137,7 +176,7 @@ function encodeError(error: object, walk: Walk): WireValue {
   wire.message = cut(textOf(message), MAX_TEXT, walk);
   if (typeof stack === 'string') wire.stack = cut(stack, MAX_TEXT, walk);
   if (base !== 'DOMException' && (typeof code === 'string' || typeof code === 'number')) {
-    carried.add('code');
+    carried.code = true;
     wire.code = typeof code === 'string' ? cut(code, MAX_NAME, walk) : code;
   }
   const cause = read(error, 'cause');
@@ -147,11 +186,11 @@ function encodeError(error: object, walk: Walk): WireValue {
     if (encoded !== LEFT_OUT) wire.cause = encoded;
   }
   if (base === 'AggregateError') {
-    carried.add('errors');
+    carried.errors = true;
     wire.errors = encodeErrors(read(error, 'errors'), walk);
   }
-  const keys = Object.keys(error).filter((key) => !carried.has(key));
-  wire.props = encodeKeys(error, keys.slice(0, MAX_PROPS), walk);
+  const keys = filter(Object.keys(error), (key) => carried[key] !== true);
+  wire.props = encodeKeys(error, sliceOf(keys, 0, MAX_PROPS), walk);
   return ['error', wire];
 }
 
@@ -167,8 +206,8 @@ function encodeErrors(errors: unknown, walk: Walk): WireValue[] {
   const list: WireValue[] = [];
   for (let k = 0; k < errors.length && k < MAX_ERRORS; k++) {
     const encoded = encode(errors[k], walk);
-    if (encoded !== LEFT_OUT) list.push(encoded);
-    else if (walk.errors > 0) list.push(['other', readable(errors[k])]);
+    if (encoded !== LEFT_OUT) push(list, encoded);
+    else if (walk.errors > 0) push(list, ['other', readable(errors[k])]);
   }
   return list;
 }
@@ -178,7 +217,7 @@ function encodeErrors(errors: unknown, walk: Walk): WireValue[] {
  * package's class of that name is not ours; the built-in ones by name, since an error of another realm (`node:vm`, Jest) has
  * classes of its own.
  */
-function classOf(error: object): [className: string, base: string] {
+function classOf(error: object): { readonly className: string; readonly base: string } {
   const ours = read(error, BRAND) === true;
   let className = '';
   let above: object | null = Object.getPrototypeOf(error) as object | null;
@@ -186,13 +225,13 @@ function classOf(error: object): [className: string, base: string] {
     const maker = read(above, 'constructor');
     const name = typeof maker === 'function' ? read(maker, 'name') : undefined;
     if (typeof name === 'string' && name !== '') {
-      className ||= name.slice(0, MAX_NAME);
-      if (ours) return [className, 'RailheadError'];
-      if (name !== 'RailheadError' && Object.hasOwn(REBUILT, name)) return [className, name];
+      className ||= slice(name, 0, MAX_NAME);
+      if (ours) return { className, base: 'RailheadError' };
+      if (name !== 'RailheadError' && Object.hasOwn(REBUILT, name)) return { className, base: name };
     }
     above = Object.getPrototypeOf(above) as object | null;
   }
-  return [className || 'Error', 'Error'];
+  return { className: className || 'Error', base: 'Error' };
 }
 
 /** Made by a literal, in any realm, or without a prototype. */
@@ -220,5 +259,5 @@ function spend(walk: Walk, of: 'errors' | 'entries' | 'size', amount: number): b
 function cut(text: string, most: number, walk: Walk): string {
   const kept = Math.min(text.length, most, walk.size);
   walk.size -= kept;
-  return kept === text.length ? text : `${text.slice(0, kept)}… (${text.length - kept} more characters)`;
+  return kept === text.length ? text : `${slice(text, 0, kept)}… (${text.length - kept} more characters)`;
 }

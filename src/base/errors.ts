@@ -4,6 +4,9 @@
  * A wrong use by the caller is a `TypeError` or `RangeError` instead (`check.ts`), a bug of ours a `BrokenInvariant`
  * (`assert.ts`).
  */
+import { Error, hasInstance, Object } from './realm.ts';
+
+const { captureStackTrace } = Error;
 
 /** Stable codes are the contract; messages may change. `docs/errors.md` is generated from this table. */
 export const ERRORS = {
@@ -68,13 +71,13 @@ export class RailheadError extends Error {
     if (extra.retryable !== undefined) this.retryable = extra.retryable;
     if (code === 'ABORT_ERR') {
       hide(this, 'name', 'AbortError');
-      Error.captureStackTrace(this, new.target); // again: the first line of a stack holds the name as it was when taken
+      captureStackTrace(this, new.target); // again: the first line of a stack holds the name as it was when taken
     }
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
     // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this, and is asked about itself, not about every error of ours.
-    if (this !== RailheadError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    if (this !== RailheadError) return hasInstance(this, value);
     return typeof value === 'object' && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
   }
 }

@@ -1,4 +1,5 @@
 /** The folder's single entry: what every layer may use, on any thread. */
+export * from './realm.ts';
 export { assert, BrokenInvariant } from './assert.ts';
 export * from './brand.ts';
 export { ticks } from './clock.ts';

@@ -1,5 +1,6 @@
 /** Options of a queue: what each means, its range and its default, in one table. The thread that makes the queue; pure but for `parallelism`. */
 import { SHARE_ENV, type WorkerOptions } from 'node:worker_threads';
+import { Object } from './realm.ts';
 import * as is from './check.ts';
 import { QUEUE_ELSEWHERE } from './elsewhere.ts';
 import { parallelism } from './parallelism.ts';

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { Math, Number } from './realm.ts';
 
 /** Where the answer comes from; a test hands in its own. */
 export interface ProcessorSource {
@@ -47,8 +48,8 @@ function quotaOf(folder: string, source: ProcessorSource): number {
     attempt(source, `${folder}/cpu.cfs_quota_us`),
     attempt(source, `${folder}/cpu.cfs_period_us`),
   ];
-  const processors = Number(quota) / Number(period);
-  return processors > 0 && Number(period) > 0 ? processors : Infinity; // "max" and -1 mean none
+  const processors = +(quota ?? Number.NaN) / +(period ?? Number.NaN);
+  return processors > 0 && +(period ?? 0) > 0 ? processors : Infinity; // "max" and -1 mean none
 }
 
 function attempt(source: ProcessorSource, path: string): string | undefined {

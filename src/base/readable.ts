@@ -1,4 +1,5 @@
 /** Any value in one short line, for error messages. Any thread. Never throws: it is called while something is already wrong. */
+import { Array, Error, join, JSON, map, Object, push, replaceAll, slice, sliceOf, String, URL } from './realm.ts';
 
 /** Characters shown of one string or name. Larger, and a pasted document hides the message that quotes it. */
 const MAX_SHOWN = 60;
@@ -51,7 +52,7 @@ function describeObject(value: object, open: boolean): string {
   if (value instanceof Error) return `${short(String(value.name))}: ${short(String(value.message))}`;
   if (value instanceof URL) return short(value.href);
   if (Array.isArray(value)) {
-    const shown = open ? value.slice(0, MAX_ENTRIES).map((item) => describe(item, false)) : [];
+    const shown = open ? map(sliceOf(value, 0, MAX_ENTRIES), (item) => describe(item, false)) : [];
     return `[${entries(value.length, shown)}]`;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -59,12 +60,13 @@ function describeObject(value: object, open: boolean): string {
   if (className !== '' && className !== 'Object') return `an instance of ${className}`;
   if (!open) return '{…}';
   const keys = Object.keys(value);
-  const shown = keys.slice(0, MAX_ENTRIES).map((key) => `${short(key)}: ${describe((value as Record<string, unknown>)[key], false)}`);
+  const shown = map(sliceOf(keys, 0, MAX_ENTRIES), (key) => `${short(key)}: ${describe((value as Record<string, unknown>)[key], false)}`);
   return keys.length === 0 ? '{}' : `{ ${entries(keys.length, shown)} }`;
 }
 
 function entries(count: number, shown: string[]): string {
-  return (count > shown.length ? [...shown, '…'] : shown).join(', ');
+  if (count > shown.length) push(shown, '…');
+  return join(shown, ', ');
 }
 
 function nameOf(f: unknown): string {
@@ -74,11 +76,11 @@ function nameOf(f: unknown): string {
 
 /** Cut, and without line breaks or other control characters. */
 function short(text: string): string {
-  return quote(text).slice(1, -1).replaceAll('\\"', '"');
+  return replaceAll(slice(quote(text), 1, -1), '\\"', '"');
 }
 
 function quote(text: string): string {
-  return text.length > MAX_SHOWN ? `${JSON.stringify(text.slice(0, MAX_SHOWN)).slice(0, -1)}…"` : JSON.stringify(text);
+  return text.length > MAX_SHOWN ? `${slice(JSON.stringify(slice(text, 0, MAX_SHOWN)), 0, -1)}…"` : JSON.stringify(text);
 }
 
 /** The message of whatever was thrown. */

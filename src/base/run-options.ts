@@ -1,5 +1,6 @@
 /** Options of one run, of `stop` and of `warm`. The submitting thread; pure. Read for each task, so nothing is made where none are given. */
 import type { WorkerOptions } from 'node:worker_threads';
+import { Object } from './realm.ts';
 import * as is from './check.ts';
 import { RUN_ELSEWHERE, STOP_ELSEWHERE, WAIT_ELSEWHERE } from './elsewhere.ts';
 

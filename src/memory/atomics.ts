@@ -5,6 +5,8 @@
  * All `Atomics` operations are sequentially consistent; nothing weaker exists to get wrong. `peek` and `poke` are plain:
  * an edge must carry them. `glance` is a plain read that counts only if the exchange after it succeeds.
  */
+import { Atomics } from '#base';
+
 export const load = (m: Int32Array, i: number): number => Atomics.load(m, i);
 export const store = (m: Int32Array, i: number, v: number): void => {
   Atomics.store(m, i, v);

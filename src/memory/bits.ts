@@ -1,6 +1,6 @@
 /** Bitmaps over slots, one bit a slot: reading, setting, and the clearing that has one winner. Any thread. */
 import { and, load, or } from '#atomics';
-import type { Slot } from '#base';
+import { Math, type Slot } from '#base';
 
 const bitOf = (slot: Slot): number => 1 << (slot & 31);
 const wordOf = (bits: number, slot: Slot): number => bits + (slot >>> 5);

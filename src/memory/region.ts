@@ -6,7 +6,19 @@
  * access beyond the view would throw, and a plain read would give `undefined`.
  */
 import { add, cas, load, peek, store } from '#atomics';
-import { assert, type RecordNumber, type Slot, type WordIndex } from '#base';
+import {
+  assert,
+  Buffer,
+  Float64Array,
+  Int32Array,
+  Math,
+  Object,
+  type RecordNumber,
+  SharedArrayBuffer,
+  type Slot,
+  textOf,
+  type WordIndex,
+} from '#base';
 import {
   LAYOUT_VERSION,
   MAGIC,
@@ -165,5 +177,5 @@ export function takeSlab(region: Region): RecordNumber | typeof NO_SLAB {
 /** Text of a definition and the like: bytes of the region, copied out. */
 export function readText(region: Region, offset: number, length: number): string {
   reach(region, (offset + length + 3) >>> 2);
-  return region.bytes.toString('utf8', offset, offset + length);
+  return textOf(region.bytes, 'utf8', offset, offset + length);
 }

@@ -5,7 +5,7 @@
  * The words belong to the slot, not to the thread, and pass to its next thread. The arena keeps what it has grown to.
  */
 import { cas, load, peek, poke } from '#atomics';
-import type { Slot } from '#base';
+import { Math, type Slot } from '#base';
 import {
   ARENA_CLASSES,
   ARENA_CURSOR,

@@ -1,6 +1,5 @@
 /** A codec of the user's own: a module with `serialize` and `deserialize`. Both threads; the user's code runs here. */
-import { types } from 'node:util';
-import { got, wrongType } from '#base';
+import { got, types, wrongType } from '#base';
 import type { Encoded } from './decode.ts';
 import { CodecFailed } from './not-plain.ts';
 

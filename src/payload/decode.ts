@@ -4,6 +4,7 @@
  *
  * The bytes belong to the calling thread until it returns. Nothing of the result aliases them.
  */
+import { Buffer, copyBytes, Error, Float32Array, Float64Array, Object, readDouble, Uint8Array } from '#base';
 import * as tag from './codec.ts';
 import {
   FORM_BUFFER,
@@ -54,7 +55,7 @@ export function decode(form: Form, shared: Buffer, offset: number, length: numbe
     case FORM_TRUE:
       return true;
     case FORM_NUMBER:
-      return shared.readDoubleLE(offset);
+      return readDouble(shared, offset);
     case FORM_TEXT_1:
       return narrowText(shared, offset, length);
     case FORM_TEXT_2:
@@ -88,7 +89,7 @@ export function decodeWith(beside: readonly unknown[], tree: Buffer): unknown {
 
 function copyOf(from: Buffer, start: number, length: number): Uint8Array {
   const copy = new Uint8Array(length);
-  from.copy(copy, 0, start, start + length);
+  copyBytes(from, copy, 0, start, start + length);
   return copy;
 }
 
@@ -155,6 +156,10 @@ function readTagged(first: number): unknown {
   }
 }
 
+function keep(value: unknown): void {
+  if (made !== undefined) made[made.length] = value;
+}
+
 /** All 32 bits, unsigned. */
 function readVarint(): number {
   let octet = bytes[at++]!;
@@ -193,19 +198,19 @@ function readWide(length: number): string {
 function readBytes(length: number): Uint8Array {
   const copy = copyOf(bytes, at, length);
   at += length;
-  made?.push(copy);
+  keep(copy);
   return copy;
 }
 
 function readForeign(place: number): unknown {
   const value = foreign[place];
-  if (typeof value === 'object') made?.push(value); // a bigint has no identity, and no number
+  if (typeof value === 'object') keep(value); // a bigint has no identity, and no number
   return value;
 }
 
 function readRecord(): object {
   const record: Record<string, unknown> = {};
-  made?.push(record);
+  keep(record);
   for (let header = readVarint(); header !== tag.END; header = readVarint()) {
     const key = readKnownKey(header);
     if (key !== undefined) record[key] = readValue();
@@ -216,12 +221,12 @@ function readRecord(): object {
 
 function readArray(length: number): unknown[] {
   const array: unknown[] = [];
-  made?.push(array);
+  keep(array);
   for (let i = 0; i < length; i++) {
     if (bytes[at] === tag.HOLE) {
       at++;
       array.length = i + 1;
-    } else array.push(readValue());
+    } else array[i] = readValue();
   }
   return array;
 }
@@ -229,7 +234,7 @@ function readArray(length: number): unknown[] {
 function readSparse(length: number): unknown[] {
   const array: unknown[] = [];
   array.length = length;
-  made?.push(array);
+  keep(array);
   for (let header = readVarint(); header !== tag.END; header = readVarint()) define(array, readKey(header), readValue());
   return array;
 }
@@ -250,5 +255,11 @@ function readKey(header: number): string {
 
 /** As an own property, whatever its name: assignment would run the setter of `__proto__`. */
 function define(target: object, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(target, key, {
+    __proto__: null,
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  } as PropertyDescriptor); // a field of Object.prototype is none of it
 }

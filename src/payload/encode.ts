@@ -5,7 +5,7 @@
  * `pack.ts` sees to them; what no way can carry is refused. A disguise is not looked for: an object whose prototype was set to
  * Object.prototype is taken by its own properties.
  */
-import { types } from 'node:util';
+import { Array, ArrayBuffer, Buffer, Object, OwnMap, OwnSet, push, setBytes, sliceOf, types, Uint8Array, uncurry } from '#base';
 import * as tag from './codec.ts';
 import {
   FORM_BYTES,
@@ -29,14 +29,15 @@ export { giveScratch, Scratch, takeScratch } from './scratch.ts';
 /** Tag and the largest thing of fixed size, or a varint: what every write but text and bytes may take for granted. */
 const SLACK = 16;
 
-const hasOwn = Object.prototype.hasOwnProperty;
+const hasOwn = uncurry(Object.prototype.hasOwnProperty);
 // A property of the same name on the array itself would hide these, so they are taken from the prototype.
 const TypedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
-const getterOf = (name: string): ((this: Uint8Array) => unknown) =>
-  Object.getOwnPropertyDescriptor(TypedArray, name)?.get as (this: Uint8Array) => unknown;
+const getterOf = (name: string): ((bytes: Uint8Array) => unknown) =>
+  uncurry(Object.getOwnPropertyDescriptor(TypedArray, name)?.get as (this: Uint8Array) => unknown);
 const bufferOf = getterOf('buffer');
 const byteLengthOf = getterOf('byteLength');
-const isResizable = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')?.get as (this: unknown) => boolean;
+const isResizable = uncurry(Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')?.get as (this: unknown) => boolean);
+const keysOfBytes = uncurry(Uint8Array.prototype.keys);
 
 /**
  * Encodes `value` into `into`; scalars leave its buffer alone. False: parts of the value are foreign and lie in `into.foreign`,
@@ -84,7 +85,7 @@ function encodeText(text: string, into: Scratch): true {
 }
 
 function encodeBytes(bytes: Uint8Array, into: Scratch): boolean {
-  const length = byteLengthOf.call(bytes) as number;
+  const length = byteLengthOf(bytes) as number;
   if (isForeignBytes(bytes, length)) return encodeTree(bytes, into);
   into.source = bytes;
   return finish(into, FORM_BYTES, length);
@@ -98,7 +99,7 @@ function encodeTree(root: object | bigint, into: Scratch): boolean {
   else writeObject(into, root, '');
   into.source = into.bytes;
   if (into.foreign.length === 0) return finish(into, FORM_PLAIN, into.at);
-  into.ranGetters = hasAccessor(into.index?.keys() ?? into.seen.slice(0, into.count));
+  into.ranGetters = hasAccessor(into.index === undefined ? sliceOf(into.seen, 0, into.count) : keysOf(into.index));
   return false;
 }
 
@@ -128,10 +129,10 @@ function writeValue(out: Scratch, value: unknown, key: string | number): void {
 
 /** Its content is left for later, and no code of it runs. */
 function writeForeign(out: Scratch, value: object | bigint): void {
-  if (out.foreign.length === 0) out.foreignPath = pathOf(out.path.slice(1, out.depth));
+  if (out.foreign.length === 0) out.foreignPath = pathOf(sliceOf(out.path, 1, out.depth));
   out.bytes[out.at++] = tag.FOREIGN;
   writeVarint(out, out.foreign.length);
-  out.foreign.push(value);
+  push(out.foreign, value);
 }
 
 function writeObject(out: Scratch, value: object, key: string | number): void {
@@ -161,11 +162,23 @@ function writeRef(out: Scratch, value: object): boolean {
   }
   if (out.count < LINEAR_MAX) out.seen[out.count] = value;
   else {
-    out.index ??= new Map(out.seen.map((object, i) => [object as object, i]));
+    out.index ??= indexOf(out.seen);
     out.index.set(value, out.count);
   }
   out.count++;
   return false;
+}
+
+function indexOf(seen: readonly (object | undefined)[]): Map<object, number> {
+  const index = new OwnMap<object, number>();
+  for (let i = 0; i < seen.length; i++) index.set(seen[i] as object, i);
+  return index;
+}
+
+function keysOf(index: ReadonlyMap<object, number>): object[] {
+  const keys: object[] = [];
+  index.forEach((_, object) => void push(keys, object));
+  return keys;
 }
 
 function find(out: Scratch, value: object): number | undefined {
@@ -178,7 +191,7 @@ function writeRecord(out: Scratch, value: Record<string, unknown>): void {
   // for-in with this check is four times as fast as Object.keys here: V8 then reads fields by their place in the hidden class.
   // It skips a key that a getter has deleted meanwhile, and does not see one that a getter adds, as structuredClone.
   for (const key in value) {
-    if (!hasOwn.call(value, key)) continue;
+    if (!hasOwn(value, key)) continue;
     if (key === '0' && types.isArgumentsObject(value)) refuse(out, undefined, 'an arguments object'); // an index comes first
     writeProperty(out, key, value[key]);
   }
@@ -203,14 +216,14 @@ function writeArray(out: Scratch, array: unknown[]): void {
   // The one way to learn of holes and of properties besides the elements without reading any: elements come first, so
   // as many keys as places, the last being the last place, means elements only and no hole.
   const keys = Object.keys(array);
-  if (keys.length !== length || (length > 0 && keys[length - 1] !== String(length - 1))) return writeSparse(out, array, keys);
+  if (keys.length !== length || (length > 0 && keys[length - 1] !== `${length - 1}`)) return writeSparse(out, array, keys);
   out.bytes[out.at++] = tag.ARRAY;
   writeVarint(out, length);
   for (let i = 0; i < length; i++) {
     const value = array[i];
     out.room(2 * SLACK);
     // A getter met on the way may have shortened the array.
-    if (value === undefined && !hasOwn.call(array, i)) out.bytes[out.at++] = tag.HOLE;
+    if (value === undefined && !hasOwn(array, i)) out.bytes[out.at++] = tag.HOLE;
     else writeValue(out, value, i);
   }
   out.room(SLACK);
@@ -220,18 +233,21 @@ function writeSparse(out: Scratch, array: unknown[], keys: string[]): void {
   out.bytes[out.at++] = tag.SPARSE;
   writeVarint(out, array.length);
   const properties = array as unknown as Record<string, unknown>;
-  for (const key of keys) if (hasOwn.call(array, key)) writeProperty(out, key, properties[key]);
+  for (let k = 0; k < keys.length; k++) {
+    const key = keys[k] as string;
+    if (hasOwn(array, key)) writeProperty(out, key, properties[key]);
+  }
   out.bytes[out.at++] = tag.END;
 }
 
 function writeBytes(out: Scratch, bytes: Uint8Array): void {
-  const length = byteLengthOf.call(bytes) as number;
+  const length = byteLengthOf(bytes) as number;
   if (isForeignBytes(bytes, length) || sharesBuffer(out, bytes)) return writeForeign(out, bytes);
   if (out.at + length > out.most) throw new TooLarge(out.at + length);
   out.room(length + 2 * SLACK);
   out.bytes[out.at++] = tag.BYTES;
   writeVarint(out, length);
-  out.bytes.set(bytes, out.at);
+  setBytes(out.bytes, bytes, out.at);
   out.at += length;
 }
 
@@ -244,15 +260,15 @@ function isBytes(value: object): value is Uint8Array {
 
 /** Over shared memory, which has to stay shared, or over a buffer that has to stay resizable; or detached, and then refused later. */
 function isForeignBytes(bytes: Uint8Array, length: number): boolean {
-  const buffer = bufferOf.call(bytes);
-  return types.isSharedArrayBuffer(buffer) || isResizable.call(buffer) || (length === 0 && isDetached(bytes));
+  const buffer = bufferOf(bytes);
+  return types.isSharedArrayBuffer(buffer) || isResizable(buffer) || (length === 0 && isDetached(bytes));
 }
 
 /** A second view of one buffer must stay that. Not so for Buffers: which of them share a pool is chance. */
 function sharesBuffer(out: Scratch, bytes: Uint8Array): boolean {
   if (Object.getPrototypeOf(bytes) === Buffer.prototype) return false;
-  const buffer = bufferOf.call(bytes) as object;
-  out.views ??= new Set();
+  const buffer = bufferOf(bytes) as object;
+  out.views ??= new OwnSet();
   if (out.views.has(buffer)) return true;
   out.views.add(buffer);
   return false;
@@ -261,7 +277,7 @@ function sharesBuffer(out: Scratch, bytes: Uint8Array): boolean {
 /** Node 20 has no `detached`; every method of a typed array throws on one. */
 function isDetached(bytes: Uint8Array): boolean {
   try {
-    Uint8Array.prototype.keys.call(bytes);
+    keysOfBytes(bytes);
     return false;
   } catch {
     return true;
@@ -270,7 +286,7 @@ function isDetached(bytes: Uint8Array): boolean {
 
 /** `key` undefined: the container being written is itself refused. */
 function refuse(out: Scratch, key: string | number | undefined, what: string): never {
-  const keys = out.path.slice(0, out.depth);
-  if (key !== undefined) keys.push(key);
-  throw new NotPlain(pathOf(keys.slice(1)), what); // the first is the root's
+  const keys = sliceOf(out.path, 0, out.depth);
+  if (key !== undefined) push(keys, key);
+  throw new NotPlain(pathOf(sliceOf(keys, 1)), what); // the first is the root's
 }

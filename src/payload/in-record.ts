@@ -3,7 +3,7 @@
  * submitter for the argument, the worker for the result.
  */
 import { peek, poke } from '#atomics';
-import type { Slot } from '#base';
+import { setBytes, type Slot, subarray } from '#base';
 import {
   formOf,
   IN_BLOCK,
@@ -71,7 +71,7 @@ const BY_HAND = 64;
 function copy(region: Region, to: number, { source, length }: Scratch): void {
   const { bytes } = region;
   if (length <= BY_HAND) for (let k = 0; k < length; k++) bytes[to + k] = source[k] as number;
-  else bytes.set(source.length === length ? source : source.subarray(0, length), to);
+  else setBytes(bytes, source.length === length ? source : subarray(source, 0, length), to);
 }
 
 /** @thread worker that started the job. */

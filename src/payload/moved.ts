@@ -1,6 +1,5 @@
 /** `move`: a value of which parts are handed over instead of copied. Any thread. */
-import { types } from 'node:util';
-import { got, type Transferable, wrongType } from '#base';
+import { Array, ArrayBuffer, got, Object, OwnSet, sliceOf, type Transferable, types, wrongType } from '#base';
 
 /** Any copy of this module knows what another one has marked. */
 const MOVED: unique symbol = Symbol.for('railhead.moved') as never;
@@ -31,7 +30,7 @@ class Moved {
 export function move<T>(value: T, transferList?: readonly Transferable[]): T {
   if (transferList !== undefined && !Array.isArray(transferList))
     throw wrongType(`Expected \`transferList\` to be an array, ${got(transferList)}`);
-  return new Moved({ value, transfer: [...(transferList ?? itself(value))] }) as unknown as T; // in types it stays what it is: so it arrives
+  return new Moved({ value, transfer: sliceOf(transferList ?? itself(value), 0) }) as unknown as T; // in types it stays what it is: so it arrives
 }
 
 function itself(value: unknown): Transferable[] {
@@ -44,7 +43,7 @@ function itself(value: unknown): Transferable[] {
 }
 
 /** By the tag of its class: the list is checked by the engine later. */
-const TRANSFERABLE = new Set(['ArrayBuffer', 'MessagePort', 'ReadableStream', 'WritableStream', 'TransformStream', 'FileHandle']);
+const TRANSFERABLE = new OwnSet(['ArrayBuffer', 'MessagePort', 'ReadableStream', 'WritableStream', 'TransformStream', 'FileHandle']);
 
 export function isTransferable(value: object): boolean {
   for (let above: object | null = value; above !== null; above = Object.getPrototypeOf(above) as object | null) {

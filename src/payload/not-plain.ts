@@ -1,6 +1,5 @@
 /** Why a value cannot be sent, in words a user can act on. Any thread; runs no user code. */
-import { types } from 'node:util';
-import { got } from '#base';
+import { Array, DOMException, Error, exec, got, JSON, Object, RangeError, replaceFirst, slice, String, TypeError, types } from '#base';
 
 /** `path` says where: `value.a[3].b`. `refusal` is what structuredClone threw, if it was asked. */
 export class NotPlain extends Error {
@@ -55,7 +54,7 @@ export class CodecFailed extends Error {
 
 /** The reason in a few words; `what` is "value" or "result". Whatever was thrown while it was read and copied. */
 export function whyNotSent(thrown: unknown, what: string): string {
-  if (thrown instanceof NotPlain) return thrown.message.replace('value', what);
+  if (thrown instanceof NotPlain) return replaceFirst(thrown.message, 'value', what);
   if (thrown instanceof CodecFailed) return thrown.message;
   if (isRefusal(thrown)) return thrown.message;
   const message = ownMessage(thrown);
@@ -74,7 +73,7 @@ const ownMessage = (thrown: unknown): unknown =>
 /** The engine's own, and not something that a getter threw. */
 export function isRefusal(thrown: unknown): thrown is Error {
   if (thrown instanceof DOMException) return thrown.name === 'DataCloneError';
-  return types.isNativeError(thrown) && String((thrown as Error & { code?: unknown }).code).startsWith('ERR_');
+  return types.isNativeError(thrown) && slice(String((thrown as Error & { code?: unknown }).code), 0, 4) === 'ERR_';
 }
 
 /** For the `cause` of the error that the caller sees. */
@@ -88,9 +87,10 @@ const PATH_MAX = 20;
 /** `value.a[3]["two words"]`. Keys are strings, places in an array numbers. */
 export function pathOf(keys: readonly (string | number)[]): string {
   let path = 'value';
-  for (const key of keys.slice(0, PATH_MAX)) {
+  for (let k = 0; k < keys.length && k < PATH_MAX; k++) {
+    const key = keys[k] as string | number;
     if (typeof key === 'number') path += `[${key}]`;
-    else if (IDENTIFIER.test(key) && key.length <= NAME_MAX) path += `.${key}`;
+    else if (exec(IDENTIFIER, key) !== null && key.length <= NAME_MAX) path += `.${key}`;
     else path += `[${JSON.stringify(cut(key))}]`;
   }
   return keys.length > PATH_MAX ? `${path}…` : path;
@@ -108,11 +108,12 @@ export function whatIs(value: unknown): string {
   return typeof name === 'string' && name !== '' ? `an instance of ${cut(name)}` : 'an instance of a class without name';
 }
 
-const cut = (text: string): string => (text.length > NAME_MAX ? `${text.slice(0, NAME_MAX)}…` : text);
+const cut = (text: string): string => (text.length > NAME_MAX ? `${slice(text, 0, NAME_MAX)}…` : text);
 
 /** Whether reading one of these objects or arrays may have run a getter. */
-export function hasAccessor(objects: Iterable<object | undefined>): boolean {
-  for (const object of objects) {
+export function hasAccessor(objects: readonly (object | undefined)[]): boolean {
+  for (let k = 0; k < objects.length; k++) {
+    const object = objects[k];
     const prototype: unknown = Object.getPrototypeOf(object);
     if (prototype !== Object.prototype && prototype !== null && prototype !== Array.prototype) continue; // set aside unread
     for (const key in object) if (Object.getOwnPropertyDescriptor(object, key)?.get !== undefined) return true;

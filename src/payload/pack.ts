@@ -15,9 +15,8 @@
  * foreign parts hold is read then. Left: an object with getters that is reachable both directly and from within a Map, a Set
  * or an instance of a class is read for each, and is two objects then.
  */
-import { types } from 'node:util';
 import * as workerThreads from 'node:worker_threads';
-import type { Transferable } from '#base';
+import { Buffer, filter, Math, Number, OwnSet, push, structuredClone, type Transferable, types, Uint8Array } from '#base';
 import { type Codec, serializeWith } from './custom.ts';
 import { decodeWith } from './decode.ts';
 import { encode } from './encode.ts';
@@ -68,7 +67,8 @@ function packForeign(value: unknown, into: Scratch): void {
   const moved = movedOf(value);
   if (moved !== undefined) return packMoved(moved.value, moved.transfer, into);
   const { foreign } = into;
-  if (foreign.some((part) => movedOf(part) !== undefined)) throw new NotPlain('value', 'marked by `move` in one of its parts only');
+  if (filter(foreign, (part) => movedOf(part) !== undefined).length > 0)
+    throw new NotPlain('value', 'marked by `move` in one of its parts only');
   const { bytes, ordinary } = survey(foreign);
   limit(into.at + bytes, into);
   // Larger ones need a copy of their buffers anyway, which is then moved on.
@@ -119,24 +119,40 @@ function packClone(clone: unknown, into: Scratch): void {
 
 function packMoved(value: unknown, transfer: readonly Transferable[], into: Scratch): void {
   const marked = movedOf(value);
-  if (marked !== undefined) return packMoved(marked.value, [...new Set([...transfer, ...marked.transfer])], into);
-  const list = transfer.filter((moved) => !isPool(moved));
+  if (marked !== undefined) return packMoved(marked.value, together(transfer, marked.transfer), into);
+  const list = filter(transfer, (moved) => !isPool(moved));
   let moved = 0;
-  for (const part of list) if (types.isArrayBuffer(part)) moved += part.byteLength;
+  let copied = true;
+  for (let k = 0; k < list.length; k++) {
+    const part = list[k];
+    if (types.isArrayBuffer(part)) moved += part.byteLength;
+    else copied = false;
+  }
   const found = survey([value]);
   if (found.whole) checkHeld(transfer, found.met);
   const bytes = Math.max(moved, found.bytes);
   limit(bytes, into);
-  if (bytes <= COPY_BYTES && list.every(types.isArrayBuffer)) packClone(structuredClone(value, { transfer: list as ArrayBuffer[] }), into);
+  if (bytes <= COPY_BYTES && copied) packClone(structuredClone(value, { transfer: list as ArrayBuffer[] }), into);
   else postTo(into, [value], list, bytes);
 }
 
 /** The engine would move it all the same, and only the caller would lose it. What cannot be moved at all, the engine refuses. */
 function checkHeld(transfer: readonly Transferable[], held: ReadonlySet<object>): void {
-  for (const [at, moved] of transfer.entries()) {
+  for (let at = 0; at < transfer.length; at++) {
+    const moved = transfer[at] as Transferable;
     if (typeof moved === 'object' && moved !== null && !held.has(moved) && isTransferable(moved) && !isPool(moved))
       throw new NotHeld(moved, at);
   }
+}
+
+/** Each once. */
+function together(some: readonly Transferable[], others: readonly Transferable[]): Transferable[] {
+  const all = new OwnSet<Transferable>();
+  for (let k = 0; k < some.length; k++) all.add(some[k] as Transferable);
+  for (let k = 0; k < others.length; k++) all.add(others[k] as Transferable);
+  const list: Transferable[] = [];
+  all.forEach((part) => void push(list, part));
+  return list;
 }
 
 const { isMarkedAsUntransferable } = workerThreads as { isMarkedAsUntransferable?: (object: unknown) => boolean };

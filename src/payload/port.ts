@@ -6,7 +6,7 @@
  *           | [bytes, form, length]    encoded before, the bytes moved
  */
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import type { Transferable } from '#base';
+import { Buffer, closePort, Error, Math, postMessage, setBytes, subarray, type Transferable, Uint8Array } from '#base';
 import { decode } from './decode.ts';
 import { FORM_BUFFER, FORM_BYTES, FORM_PORT, type Form } from './form.ts';
 import type { Scratch } from './scratch.ts';
@@ -21,12 +21,12 @@ export const PORT_BYTES: number = 1024 * 1024;
 export function postTo(into: Scratch, message: unknown, transfer: readonly Transferable[], length: number): void {
   const { port1, port2 } = new MessageChannel();
   try {
-    port1.postMessage(message, transfer as never);
+    postMessage(port1, message, transfer);
   } catch (error) {
-    port2.close();
+    closePort(port2);
     throw error;
   } finally {
-    port1.close(); // the message stays where it is, in the other port
+    closePort(port1); // the message stays where it is, in the other port
   }
   into.port = port2;
   into.form = FORM_PORT;
@@ -40,7 +40,7 @@ export function toPort(into: Scratch): void {
   if (source === into.bytes) into.giveAway();
   else {
     bytes = Buffer.allocUnsafeSlow(length);
-    bytes.set(source.length === length ? source : source.subarray(0, length));
+    setBytes(bytes, source.length === length ? source : subarray(source, 0, length), 0);
   }
   postTo(into, [new Uint8Array(bytes.buffer), form, length], [bytes.buffer as ArrayBuffer], length);
   into.source = into.bytes;
@@ -53,11 +53,13 @@ export function readPort(port: MessagePort): unknown {
     if (received === undefined) throw new Error('The port of the value was empty');
     const { message } = received;
     if (message.length === 1) return message[0];
-    const [bytes, form, length] = message;
+    const bytes = message[0];
+    const form = message[1];
+    const length = message[2];
     if (form === FORM_BYTES) return bytes;
     if (form === FORM_BUFFER) return bytes.buffer;
     return decode(form, Buffer.from(bytes.buffer), 0, length);
   } finally {
-    port.close();
+    closePort(port);
   }
 }

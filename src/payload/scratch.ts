@@ -6,6 +6,7 @@
  * payload is where it belongs. What a verb inside a getter takes is another one.
  */
 import type { MessagePort } from 'node:worker_threads';
+import { Array, Buffer, copyBytes, Math, Number } from '#base';
 import { FORM_UNDEFINED, type Form } from './form.ts';
 import { TooLarge } from './not-plain.ts';
 
@@ -46,7 +47,7 @@ export class Scratch {
   readonly path: (string | number)[] = [];
   depth = 0;
   /** Objects met so far by number: the first LINEAR_MAX here, all of them in `index` once there are more. */
-  readonly seen: (object | undefined)[] = new Array<object | undefined>(LINEAR_MAX).fill(undefined);
+  readonly seen: (object | undefined)[] = Array.from({ length: LINEAR_MAX }, () => undefined);
   count = 0;
   index: Map<object, number> | undefined = undefined;
   /** Buffers of the byte arrays met so far. */
@@ -95,7 +96,7 @@ export class Scratch {
     let size = this.bytes.length * 2;
     while (size < this.at + n) size *= 2;
     const larger = Buffer.allocUnsafeSlow(size);
-    this.bytes.copy(larger, 0, 0, this.at);
+    copyBytes(this.bytes, larger, 0, 0, this.at);
     this.bytes = larger;
   }
 }

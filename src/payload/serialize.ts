@@ -5,6 +5,7 @@
  * clones only (`pack.ts`), which have no getters, so no user code runs here.
  */
 import { Deserializer, Serializer } from 'node:v8';
+import { subarray } from '#base';
 
 export function serialize(value: unknown): Buffer {
   const serializer = new Serializer();
@@ -15,7 +16,7 @@ export function serialize(value: unknown): Buffer {
 
 /** Reads in place: nothing of the result aliases the bytes. */
 export function deserialize(from: Buffer, offset: number, length: number): unknown {
-  const deserializer = new Deserializer(from.subarray(offset, offset + length));
+  const deserializer = new Deserializer(subarray(from, offset, offset + length));
   deserializer.readHeader();
   return deserializer.readValue();
 }

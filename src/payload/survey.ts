@@ -2,7 +2,47 @@
  * What a value is made of: how large it is at least, and whether the engine's serialization carries all of it. Any thread; reads
  * through descriptors and internal slots only, so no user code runs, whatever the value is.
  */
-import { types } from 'node:util';
+import {
+  Array,
+  ArrayBuffer,
+  BigInt,
+  BigInt64Array,
+  BigUint64Array,
+  Boolean,
+  DataView,
+  Date,
+  Error,
+  EvalError,
+  Float16Array,
+  Float32Array,
+  Float64Array,
+  forEachOfMap,
+  forEachOfSet,
+  Int16Array,
+  Int32Array,
+  Int8Array,
+  Map,
+  Number,
+  Object,
+  OwnSet,
+  pop,
+  push,
+  RangeError,
+  ReferenceError,
+  RegExp,
+  Set,
+  SharedArrayBuffer,
+  String,
+  SyntaxError,
+  TypeError,
+  types,
+  Uint16Array,
+  Uint32Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  uncurry,
+  URIError,
+} from '#base';
 
 export interface Survey {
   /** Of its text and its buffers. */
@@ -18,22 +58,20 @@ export interface Survey {
 }
 
 const TypedArray = Object.getPrototypeOf(Uint8Array) as { readonly prototype: object };
-const getter = (prototype: object, name: string): ((this: unknown) => unknown) =>
-  Object.getOwnPropertyDescriptor(prototype, name)?.get as (this: unknown) => unknown;
+const getter = (prototype: object, name: string): ((of: unknown) => unknown) =>
+  uncurry(Object.getOwnPropertyDescriptor(prototype, name)?.get as (this: unknown) => unknown);
 const byteLength = getter(ArrayBuffer.prototype, 'byteLength');
 const sharedByteLength = getter(SharedArrayBuffer.prototype, 'byteLength');
 const arrayBuffer = getter(TypedArray.prototype, 'buffer');
 const viewBuffer = getter(DataView.prototype, 'buffer');
-const { forEach: forEachOfMap } = Map.prototype;
-const { forEach: forEachOfSet } = Set.prototype;
 
 /** Prototypes of the classes that structuredClone makes and every engine serializes. A clone with any other is of Node's making. */
-const KNOWN: ReadonlySet<unknown> = new Set(
+const KNOWN: ReadonlySet<unknown> = new OwnSet(
   [Object, Array, Map, Set, Date, RegExp, Boolean, Number, String, BigInt, ArrayBuffer, DataView]
     .concat([Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError] as never)
     .concat([Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array] as never)
     .concat([Float32Array, Float64Array, BigInt64Array, BigUint64Array] as never)
-    .concat((globalThis as { Float16Array?: never }).Float16Array ?? [])
+    .concat((Float16Array as never) ?? [])
     .map((made) => made.prototype as unknown),
 );
 
@@ -43,34 +81,36 @@ export function survey(roots: readonly unknown[]): Survey {
   let ordinary = true;
   let whole = true;
   const buffers: ArrayBuffer[] = [];
-  const seen = new Set<object>();
+  const seen = new OwnSet<object>();
   const left: object[] = [];
   const meet = (value: unknown): void => {
     if (typeof value === 'string') bytes += value.length;
     else if (typeof value === 'object' && value !== null && !seen.has(value)) {
       seen.add(value);
-      left.push(value);
+      push(left, value);
     }
   };
-  for (const root of roots) meet(root);
-  for (let value = left.pop(); value !== undefined; value = left.pop()) {
+  for (let k = 0; k < roots.length; k++) meet(roots[k]);
+  for (let value = pop(left); value !== undefined; value = pop(left)) {
     if (types.isProxy(value)) continue; // refused by the engine
     if (!KNOWN.has(Object.getPrototypeOf(value))) ordinary = false;
-    if (types.isArrayBufferView(value)) meet((types.isTypedArray(value) ? arrayBuffer : viewBuffer).call(value));
+    if (types.isArrayBufferView(value)) meet(types.isTypedArray(value) ? arrayBuffer(value) : viewBuffer(value));
     else if (types.isArrayBuffer(value)) {
-      bytes += byteLength.call(value) as number;
-      buffers.push(value);
+      bytes += byteLength(value) as number;
+      push(buffers, value);
     } else if (types.isSharedArrayBuffer(value)) {
-      bytes += sharedByteLength.call(value) as number;
+      bytes += sharedByteLength(value) as number;
       ordinary = false;
     } else if (types.isMap(value)) {
-      forEachOfMap.call(value, (item: unknown, key: unknown) => {
+      forEachOfMap(value, (item: unknown, key: unknown) => {
         meet(key);
         meet(item);
       });
-    } else if (types.isSet(value)) forEachOfSet.call(value, meet);
+    } else if (types.isSet(value)) forEachOfSet(value, meet);
     else {
-      for (const key of ownNames(value)) {
+      const names = ownNames(value);
+      for (let k = 0; k < names.length; k++) {
+        const key = names[k] as string;
         const descriptor = Object.getOwnPropertyDescriptor(value, key);
         if (descriptor?.get === undefined) meet(descriptor?.value);
         else if (key !== 'stack' || !types.isNativeError(value)) ordinary = whole = false; // an accessor of the engine's own in some versions

@@ -1,4 +1,5 @@
 /** Text from shared memory, and the keys met lately. Any thread; the keys are the thread's own. */
+import { Array, charCodeAt, Math, Object, String, textOf } from '#base';
 
 /** Up to here the engine's string operations are faster than a call into C++ (measured: 53 ns at any length). */
 const JOIN_MAX = 8;
@@ -12,12 +13,12 @@ const GOLDEN = 0x9e3779b1;
 const { fromCharCode } = String;
 
 export function narrowText(bytes: Buffer, at: number, length: number): string {
-  return length > JOIN_MAX ? bytes.toString('latin1', at, at + length) : joined(bytes, at, length);
+  return length > JOIN_MAX ? textOf(bytes, 'latin1', at, at + length) : joined(bytes, at, length);
 }
 
 /** `size` in bytes. */
 export function wideText(bytes: Buffer, at: number, size: number): string {
-  return bytes.toString('utf16le', at, at + size);
+  return textOf(bytes, 'utf16le', at, at + size);
 }
 
 function joined(b: Buffer, at: number, length: number): string {
@@ -37,7 +38,7 @@ function joined(b: Buffer, at: number, length: number): string {
   }
 }
 
-const keys = new Array<string>(1 << KEY_SLOT_BITS).fill('');
+const keys = Array.from({ length: 1 << KEY_SLOT_BITS }, () => '');
 
 /**
  * The key made of these bytes, if it may be set by assignment: `Object.prototype` has no such property, so there is no
@@ -58,6 +59,6 @@ export function knownKey(bytes: Buffer, at: number, length: number): string | un
 
 function isText(text: string, bytes: Buffer, at: number, length: number): boolean {
   if (text.length !== length) return false;
-  for (let i = 0; i < length; i++) if (text.charCodeAt(i) !== bytes[at + i]) return false;
+  for (let i = 0; i < length; i++) if (charCodeAt(text, i) !== bytes[at + i]) return false;
   return true;
 }

@@ -7,7 +7,7 @@
  * moves SLOT_FALL.
  */
 import { add, load, notify, peek, poke, waitAsync } from '#atomics';
-import type { Slot } from '#base';
+import { Math, Number, type Slot } from '#base';
 import { SLOT_FALL, SLOT_RAISED, SLOT_UNREAD, slotAt } from '#memory';
 
 /** Bytes in one unit, as a shift. Smaller: the count overflows at less than 128 GiB. */

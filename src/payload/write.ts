@@ -1,4 +1,5 @@
 /** Numbers, text and keys into a Scratch that has room for them. Any thread; runs no user code. */
+import { charCodeAt, exec, Float32Array, Float64Array, Math, Uint8Array, writeTo } from '#base';
 import * as tag from './codec.ts';
 import type { Scratch } from './scratch.ts';
 
@@ -56,7 +57,7 @@ export function writeText(out: Scratch, text: string): void {
       return;
     }
   }
-  const wide = WIDE.test(text);
+  const wide = exec(WIDE, text) !== null;
   if (!wide && length <= tag.SHORT_TEXT_MAX) out.bytes[out.at++] = tag.SHORT_TEXT + length;
   else {
     out.bytes[out.at++] = wide ? tag.TEXT_2 : tag.TEXT_1;
@@ -75,7 +76,7 @@ export function writeKey(out: Scratch, key: string): void {
       return;
     }
   }
-  const wide = WIDE.test(key);
+  const wide = exec(WIDE, key) !== null;
   writeVarint(out, 1 + 2 * length + (wide ? 1 : 0));
   writeLong(out, key, wide);
 }
@@ -83,7 +84,7 @@ export function writeKey(out: Scratch, key: string): void {
 /** The units alone. Takes room for granted. True if they are two-byte. */
 export function writeUnits(out: Scratch, text: string): boolean {
   if (text.length <= LOOP_MAX && writeShort(out, text, out.at)) return false;
-  const wide = WIDE.test(text);
+  const wide = exec(WIDE, text) !== null;
   writeLong(out, text, wide);
   return wide;
 }
@@ -92,7 +93,7 @@ export function writeUnits(out: Scratch, text: string): boolean {
 function writeShort(out: Scratch, text: string, at: number): boolean {
   const { bytes } = out;
   for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
+    const unit = charCodeAt(text, i);
     if (unit > 255) return false;
     bytes[at + i] = unit;
   }
@@ -101,5 +102,5 @@ function writeShort(out: Scratch, text: string, at: number): boolean {
 }
 
 function writeLong(out: Scratch, text: string, wide: boolean): void {
-  out.at += out.bytes.write(text, out.at, wide ? 'utf16le' : 'latin1');
+  out.at += writeTo(out.bytes, text, out.at, wide ? 'utf16le' : 'latin1');
 }

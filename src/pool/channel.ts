@@ -5,7 +5,7 @@
  * Messages are few and never needed to go on with plain work. Each has a type, and each end a function for every type.
  */
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import type { Entry, ErrorWire } from '#base';
+import { type Entry, type ErrorWire, postMessage, push } from '#base';
 
 /** What the host tells a worker. */
 export type ToWorker =
@@ -30,7 +30,9 @@ export type ToHost =
   | { readonly type: 'ready' }
   | { readonly type: 'warm' }
   /** An error was thrown outside any handler's own promise; the worker takes nothing new. */
-  | { readonly type: 'uncaught'; readonly error: ErrorWire };
+  | { readonly type: 'uncaught'; readonly error: ErrorWire }
+  /** The library's own code threw: the thread ends now. */
+  | { readonly type: 'broken'; readonly error: ErrorWire };
 
 /** One function for each type of message. */
 export type Receivers<M extends { readonly type: string }> = {
@@ -47,14 +49,12 @@ export function receive<M extends { readonly type: string }>(receivers: Receiver
   receivers[message.type as M['type']](message as never);
 }
 
-/** What has been sent and not been received, taken at once instead of in turns of the event loop. */
-function* taken<M>(port: MessagePort): Generator<M> {
-  for (let got = receiveMessageOnPort(port); got !== undefined; got = receiveMessageOnPort(port)) yield (got as { message: M }).message;
-}
+/** The next message that has been sent and not been received, taken at once instead of in a turn of the event loop. */
+const take = <M>(port: MessagePort): M | undefined => (receiveMessageOnPort(port) as { readonly message: M } | undefined)?.message;
 
-/** Receives all of it. */
+/** Receives all that has been sent. */
 export function pump<M extends { readonly type: string }>(port: MessagePort, receivers: Receivers<M>): void {
-  for (const message of taken<M>(port)) receive(receivers, message);
+  for (let message = take<M>(port); message !== undefined; message = take<M>(port)) receive(receivers, message);
 }
 
 /** @thread worker. Sends to the host; what comes from it is received in turns of the event loop. */
@@ -68,7 +68,9 @@ export class WorkerChannel {
 
   /** Takes what the host has said before this thread listens. */
   early(): ToWorker[] {
-    return [...taken<ToWorker>(this.#port)];
+    const all: ToWorker[] = [];
+    for (let message = take<ToWorker>(this.#port); message !== undefined; message = take<ToWorker>(this.#port)) push(all, message);
+    return all;
   }
 
   /** From here messages are received. */
@@ -84,6 +86,6 @@ export class WorkerChannel {
   }
 
   send(message: ToHost, transfer: readonly MessagePort[] = []): void {
-    this.#port.postMessage(message, transfer);
+    postMessage(this.#port, message, transfer);
   }
 }

@@ -9,7 +9,7 @@
  * the record's state lets only one copy start (I1).
  */
 import { cas, glance, load, peek, store } from '#atomics';
-import type { Entry, Sequence, Slot } from '#base';
+import { type Entry, Math, push, type Sequence, type Slot } from '#base';
 import {
   advanced,
   BATCH_MAX,
@@ -173,7 +173,7 @@ export function takeBatch(m: Int32Array, slot: Slot, into: Entry[]): void {
     if (left === 0) return;
     const had = into.length;
     const announced = glance(m, at + SLOT_ANNOUNCED);
-    for (let k = announced - left; k < announced; k++) into.push(glance(m, at + SLOT_ENTRIES + k) as Entry);
+    for (let k = announced - left; k < announced; k++) push(into, glance(m, at + SLOT_ENTRIES + k) as Entry);
     if (cas(m, at + SLOT_BATCH, batch, newBatch(batch, 0)) === batch) return;
     into.length = had;
   }

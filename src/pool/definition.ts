@@ -3,7 +3,7 @@
  * The text is written by the host, once each, the load failures by any worker and the host; workers read both. Task values never hold any of it.
  */
 import { cas, load, peek, poke, store } from '#atomics';
-import { type ErrorWire, type Slot, ticks } from '#base';
+import { type ErrorWire, JSON, Math, push, setBytes, type Slot, subarray, ticks } from '#base';
 import {
   DEFINITION_COUNT,
   DEFINITION_ERROR,
@@ -70,7 +70,7 @@ export function knownDefinitions(m: Int32Array): number[] {
   const ids: number[] = [];
   for (let row: number = DEFINITIONS; row < DEFINITIONS + DEFINITION_COUNT * DEFINITION_WORDS; row += DEFINITION_WORDS) {
     const id = load(m, row + DEFINITION_ID);
-    if (id !== 0) ids.push(id);
+    if (id !== 0) push(ids, id);
   }
   return ids;
 }
@@ -109,7 +109,7 @@ function keepFailure(region: Region, slot: Slot, id: number, cause: ErrorWire): 
   if (block === 0) return; // no room: the jobs are refused without the cause
   poke(region.m, block >> 2, scratch.form);
   poke(region.m, (block >> 2) + 1, scratch.length);
-  region.bytes.set(scratch.source.subarray(0, scratch.length), block + FAILURE_HEADER_BYTES);
+  setBytes(region.bytes, subarray(scratch.source, 0, scratch.length), block + FAILURE_HEADER_BYTES);
   store(region.m, rowOf(id) + DEFINITION_ERROR, block); // edge definition-2: one word, so that nobody sees half of it
 }
 

@@ -8,7 +8,7 @@
  * held across an await, a wait or anything that runs user code. A worker that finds itself doomed touches nothing more until
  * the killer changes its mind.
  */
-import { cas, store, wait } from '#atomics';
+import { cas, load, store, wait } from '#atomics';
 
 export const OPEN = 0;
 export const LIBRARY = 1;
@@ -19,6 +19,9 @@ export function enterLibrary(m: Int32Array, guard: number): void {
   // edge guard-1: crossing
   while (cas(m, guard, OPEN, LIBRARY) !== OPEN) wait(m, guard, DOOMED); // the killer notifies when it puts OPEN back
 }
+
+/** @thread worker. Also true after an error of the library's own, which has left the guard as it was. */
+export const isInLibrary = (m: Int32Array, guard: number): boolean => load(m, guard) === LIBRARY;
 
 /** @thread worker. LIBRARY is its own to leave: nobody else moves that state. */
 export function leaveLibrary(m: Int32Array, guard: number): void {

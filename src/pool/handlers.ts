@@ -7,7 +7,27 @@
  * The failure counts in shared memory; after `FAILURES_MAX` in a row jobs of that handler fail at once until its back-off ends.
  */
 import { store } from '#atomics';
-import { fromWire, got, messageOf, type RailheadError, railheadError, type Slot, toWire } from '#base';
+import {
+  Array,
+  encodeURIComponent,
+  evaluate,
+  exec,
+  filter,
+  fromWire,
+  got,
+  join,
+  map,
+  messageOf,
+  Object,
+  OwnMap,
+  railheadError,
+  type RailheadError,
+  ReferenceError,
+  type Slot,
+  sourceOf,
+  toWellFormed,
+  toWire,
+} from '#base';
 import { DEFINITION_COUNT, type Region, SLOT_GUARD, SLOT_LOADING, slotAt } from '#memory';
 import { backingOff, type Definition, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition } from './definition.ts';
 import { enterLibrary, leaveLibrary } from './guard.ts';
@@ -43,8 +63,8 @@ export class Handlers {
   readonly #region: Region;
   readonly #slot: Slot;
   /** Imports under way: two jobs of one handler wait for the same. */
-  readonly #loading = new Map<number, Promise<Loaded | NotLoaded>>();
-  readonly #rows: (Loaded | NotLoaded | undefined)[] = new Array(DEFINITION_COUNT).fill(undefined);
+  readonly #loading = new OwnMap<number, Promise<Loaded | NotLoaded>>();
+  readonly #rows: (Loaded | NotLoaded | undefined)[] = Array.from({ length: DEFINITION_COUNT }, () => undefined);
 
   constructor(region: Region, slot: Slot) {
     this.#region = region;
@@ -85,7 +105,8 @@ export class Handlers {
 
   /** Loads all that is known now, one by one, for `warm`. */
   async loadAll(): Promise<void> {
-    for (const id of knownDefinitions(this.#region.m)) await this.load(id);
+    const ids = knownDefinitions(this.#region.m);
+    for (let k = 0; k < ids.length; k++) await this.load(ids[k] as number);
   }
 
   async #import(id: number): Promise<Loaded | NotLoaded> {
@@ -165,8 +186,14 @@ function pick(namespace: Record<string, unknown>, name: string): unknown {
 }
 
 function notExported(definition: Definition & { kind: 'module' }, found: unknown, namespace: Record<string, unknown>): string {
-  const functions = Object.keys(namespace).filter((name) => typeof namespace[name] === 'function');
-  const has = functions.length === 0 ? 'it exports no function' : `it exports ${functions.map((name) => `\`${name}\``).join(', ')}`;
+  const functions = filter(Object.keys(namespace), (name) => typeof namespace[name] === 'function');
+  const has =
+    functions.length === 0
+      ? 'it exports no function'
+      : `it exports ${join(
+          map(functions, (name) => `\`${name}\``),
+          ', ',
+        )}`;
   const what = found === undefined ? 'is not there' : `is not a function: ${got(found)}`;
   return `Expected the export \`${definition.exportName}\` of ${definition.url} to be a function, but it ${what}; ${has}`;
 }
@@ -182,8 +209,7 @@ const EPILOGUE = '\n); })((target) => target)\n//# sourceURL=railhead:';
 function compile(id: number, definition: Definition & { kind: 'function' }): Loaded | NotLoaded {
   const { name, source } = definition;
   try {
-    // biome-ignore lint/security/noGlobalEval: the text is the calling program's own; `allowFunctions: false` refuses it.
-    const run = (0, eval)(`${PRELUDE}${source}${EPILOGUE}${encodeURIComponent(name.toWellFormed())}`) as HandlerFunction;
+    const run = evaluate(`${PRELUDE}${source}${EPILOGUE}${encodeURIComponent(toWellFormed(name))}`) as HandlerFunction;
     return { id, name, run, source, wantsTask: canSeeTask(run) };
   } catch (thrown) {
     const message = `Function handler \`${name}\` could not be compiled in a worker: ${messageOf(thrown)}`;
@@ -195,8 +221,8 @@ const ONE_PLAIN_PARAMETER = /^(?:async\b\s*)?(?:function\b\s*)?[\w$]*\s*(?:\(\s*
 
 /** A function with one plain parameter that never says `arguments` cannot see its second one, so none is made for it. */
 function canSeeTask(run: object): boolean {
-  const source = Function.prototype.toString.call(run);
-  return !ONE_PLAIN_PARAMETER.test(source) || /\barguments\b/.test(source);
+  const source = sourceOf(run);
+  return exec(ONE_PLAIN_PARAMETER, source) === null || exec(/\barguments\b/, source) !== null;
 }
 
 /**
@@ -213,7 +239,7 @@ export function explain(thrown: unknown, handler: Loaded): unknown {
 /** `x` of a ReferenceError "x is not defined". Whatever was thrown, looking at it must not throw: what it does is its own affair. */
 function undefinedName(thrown: unknown): string | undefined {
   try {
-    return thrown instanceof ReferenceError ? /^([\w$]+) is not defined$/.exec(thrown.message)?.[1] : undefined;
+    return thrown instanceof ReferenceError ? exec(/^([\w$]+) is not defined$/, thrown.message)?.[1] : undefined;
   } catch {
     return undefined;
   }

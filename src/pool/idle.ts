@@ -11,7 +11,7 @@
  * publishes the job and then looks who is idle. All operations are sequentially consistent, so one of them sees the other.
  */
 import { add, cas, load, notify, store } from '#atomics';
-import type { Slot } from '#base';
+import { Math, type Slot } from '#base';
 import {
   bitmapWords,
   clearBit,

@@ -4,7 +4,7 @@
  * The guard is OPEN while a result is packed, since reading it may run the user's code, and LIBRARY for all the rest.
  */
 import { peek } from '#atomics';
-import { type Entry, railheadError, toWire } from '#base';
+import { type Entry, Math, railheadError, toWire } from '#base';
 import { FAILED, RECORD_META, type Region, recordOf, SLOT_GUARD, slotAt, submitterOf, WANTS_RESULT } from '#memory';
 import {
   type Codec,

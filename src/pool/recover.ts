@@ -6,7 +6,7 @@
  * still QUEUED, it never started and is published again; STARTED, it died with the thread; SETTLED, only the hand-over is missing.
  */
 import { cas, load, peek, poke, store } from '#atomics';
-import type { Entry, RecordNumber, Slot } from '#base';
+import { type Entry, Math, type RecordNumber, type Slot } from '#base';
 import {
   BATCH_MAX,
   clearBit,

@@ -5,7 +5,7 @@
  * A job has its place from before it starts until after it is handed over.
  */
 import { peek, store } from '#atomics';
-import type { Entry } from '#base';
+import { Array, type Entry, pop, push } from '#base';
 import { type Region, RUN_MAX, recordAt, recordOf, SLOT_RUN } from '#memory';
 import { ABANDONED, isIn } from '#ring';
 import type { TaskHandle } from './task-handle.ts';
@@ -16,7 +16,7 @@ export class RunList {
   /** Free places, as a stack: the lowest on top. */
   readonly #free: number[] = Array.from({ length: RUN_MAX }, (_, k) => RUN_MAX - 1 - k);
   /** By place; only where the handler wanted one. */
-  readonly #handles: (TaskHandle | undefined)[] = new Array<TaskHandle | undefined>(RUN_MAX).fill(undefined);
+  readonly #handles: (TaskHandle | undefined)[] = Array.from({ length: RUN_MAX }, () => undefined);
 
   /** `slot`: the index of the worker's slot. */
   constructor(region: Region, slot: number) {
@@ -30,7 +30,7 @@ export class RunList {
 
   /** Notes a job and returns its place. Before the start: the host finds it here if the thread dies. Not while full. */
   add(entry: Entry): number {
-    const place = this.#free.pop() as number;
+    const place = pop(this.#free) as number;
     store(this.#region.m, this.#at + place, entry);
     return place;
   }
@@ -43,7 +43,7 @@ export class RunList {
       this.#handles[place] = undefined;
     }
     store(this.#region.m, this.#at + place, 0);
-    this.#free.push(place);
+    push(this.#free, place);
   }
 
   entryAt(place: number): Entry {

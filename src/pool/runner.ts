@@ -9,7 +9,7 @@
  * its result, a codec.
  */
 import { peek, poke } from '#atomics';
-import { type Entry, railheadError, messageOf } from '#base';
+import { type Entry, Error, messageOf, Promise, railheadError } from '#base';
 import {
   CRASH_LOOP,
   RECORD_HANDLER,
@@ -41,6 +41,8 @@ export interface RunnerLinks {
   onSettled(): void;
   /** A job that waited for its value can go on, or need not be waited for. */
   onArrived(): void;
+  /** The library's own code threw. */
+  broken(error: unknown): void;
 }
 
 export class Runner {
@@ -118,16 +120,17 @@ export class Runner {
     poke(m, this.#at + SLOT_STARTED, before + 1);
     const handlerId = peek(m, at + RECORD_HANDLER);
     const handler = this.#handlers.findOrCompile(handlerId);
-    if (handler === undefined) this.#load(handlerId, entry, at, place);
+    if (handler === undefined) void this.#load(handlerId, entry, at, place);
     else if (isLoaded(handler)) this.#call(handler, entry, at, place);
     else this.#refuse(handler, entry, at, place);
   }
 
   /** The import is part of the run: it can be aborted and timed out like the handler itself. */
-  #load(handlerId: number, entry: Entry, at: number, place: number): void {
+  async #load(handlerId: number, entry: Entry, at: number, place: number): Promise<void> {
     this.inFlight++;
-    const loading = Promise.resolve().then(() => this.#handlers.load(handlerId)); // in a microtask: it crosses the guard by itself
-    void loading.then((handler) => {
+    await undefined; // `load` crosses the guard by itself
+    try {
+      const handler = await this.#handlers.load(handlerId);
       enterLibrary(this.#region.m, this.#guard);
       this.inFlight--;
       if (!isLoaded(handler)) this.#refuse(handler, entry, at, place);
@@ -135,7 +138,9 @@ export class Runner {
       else this.#call(handler, entry, at, place);
       leaveLibrary(this.#region.m, this.#guard);
       this.#links.onSettled();
-    });
+    } catch (error) {
+      this.#links.broken(error);
+    }
   }
 
   #refuse(handler: NotLoaded, entry: Entry, at: number, place: number): void {
@@ -164,7 +169,7 @@ export class Runner {
       const given = this.#links.codec !== undefined && value instanceof Encoded ? decoded(handler, this.#links.codec, value) : value;
       result = run(given, handler.wantsTask ? this.#handleFor(entry, place) : undefined);
       if (isThenable(result)) {
-        this.#await(handler, new Promise((resolve) => resolve(result)), entry, at, place); // a promise of ours: it settles once, whatever theirs does
+        void this.#await(handler, result, entry, at, place);
         enterLibrary(this.#region.m, this.#guard);
         return;
       }
@@ -181,18 +186,25 @@ export class Runner {
     return handle;
   }
 
-  #await(handler: Loaded, result: Promise<unknown>, entry: Entry, at: number, place: number): void {
+  /** By `await`, which calls no method of a promise of the engine's own, and takes one outcome of any other, whatever it does. */
+  async #await(handler: Loaded, result: PromiseLike<unknown>, entry: Entry, at: number, place: number): Promise<void> {
     this.inFlight++;
-    const settled = (ok: boolean, value: unknown): void => {
+    let ok = true;
+    let value: unknown;
+    try {
+      value = await result;
+    } catch (thrown) {
+      ok = false;
+      value = explain(thrown, handler);
+    }
+    try {
       this.inFlight--;
       this.#outcomes.settle(handler, ok, value, entry, at, place);
       leaveLibrary(this.#region.m, this.#guard);
       this.#links.onSettled();
-    };
-    result.then(
-      (value) => settled(true, value),
-      (thrown) => settled(false, explain(thrown, handler)),
-    );
+    } catch (error) {
+      this.#links.broken(error);
+    }
   }
 
   /** The value lies in a port, which the host gives to whoever has started the job. */
@@ -238,7 +250,7 @@ export class Runner {
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+  value instanceof Promise || (typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function');
 
 function decoded(handler: Loaded, codec: Codec, encoded: Encoded): unknown {
   try {

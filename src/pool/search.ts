@@ -5,6 +5,7 @@
  * One worker at a time, and only while fewer run than there are processors; a spinning thread would otherwise take time from
  * one that works. It adapts: what pays off is done for longer, what does not is soon given up.
  */
+import { performance } from '#base';
 import type { Region } from '#memory';
 import { endSearch, runningWorkers, startSearch } from './idle.ts';
 import { mayStart } from './life.ts';

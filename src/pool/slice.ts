@@ -1,4 +1,5 @@
 /** How long a worker claims before its event loop gets a turn. Worker thread. */
+import { Math, performance } from '#base';
 
 /** A turn of the event loop comes at least this often. Longer: handlers' timers are late; shorter: turns cost more than jobs. */
 const SLICE_MS = 1;

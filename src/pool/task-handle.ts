@@ -1,6 +1,6 @@
 /** A handler's second argument: its handle on the run. Worker thread; made only for handlers that can see it. */
 import { load, peek } from '#atomics';
-import type { Entry } from '#base';
+import { AbortController, type Entry } from '#base';
 import { attemptOf, type Region, REGION_PHASE, recordAt, recordOf, RECORD_META } from '#memory';
 import { ABANDONED, isIn } from '#ring';
 import { RUNNING } from './life.ts';

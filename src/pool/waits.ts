@@ -10,7 +10,7 @@
  * Answers that come late bring no value: what it has been given is lost if the worker dies of another job.
  */
 import type { MessagePort } from 'node:worker_threads';
-import { type Entry, ticks } from '#base';
+import { type Entry, OwnMap, push, setTimeout, shift, splice, ticks } from '#base';
 import { PATIENCE_MS, type WorkerChannel } from './channel.ts';
 import type { Loaded } from './handlers.ts';
 
@@ -33,7 +33,7 @@ export interface Waiting {
 export class Waits {
   readonly #channel: WorkerChannel;
   /** In the order in which they were asked for. */
-  readonly #asked = new Map<Entry, Waiting>();
+  readonly #asked = new OwnMap<Entry, Waiting>();
   readonly #here: Waiting[] = [];
   /** To be asked for again. */
   readonly #late: Waiting[] = [];
@@ -87,7 +87,7 @@ export class Waits {
     const waiting = this.#answer(entry);
     if (waiting === undefined) return port?.close();
     waiting.port = port;
-    this.#here.push(waiting);
+    push(this.#here, waiting);
     this.#onChange();
   }
 
@@ -95,7 +95,7 @@ export class Waits {
     const waiting = this.#answer(entry);
     if (waiting === undefined) return;
     waiting.again = true;
-    this.#late.push(waiting);
+    push(this.#late, waiting);
     this.#onChange();
   }
 
@@ -108,8 +108,8 @@ export class Waits {
 
   /** There is room for one more: the oldest whose value has come. If there is none, the oldest other one is asked for again. */
   next(): Waiting | undefined {
-    const next = this.#here.shift();
-    const late = next === undefined ? this.#late.shift() : undefined;
+    const next = shift(this.#here);
+    const late = next === undefined ? shift(this.#late) : undefined;
     if (late !== undefined) this.#ask(late);
     return next;
   }
@@ -118,21 +118,29 @@ export class Waits {
     this.#timer = undefined;
     this.#channel.pump(); // it may have come while this thread had no processor
     let left = PATIENCE_MS;
-    for (const waiting of this.#asked.values()) {
-      if (waiting.excused) continue;
+    const waiting = this.#oldestCounted();
+    if (waiting !== undefined) {
       left = PATIENCE_MS - ((ticks() - waiting.since) | 0); // what came just now may have made room for another
-      if (left > 0) break;
-      left = PATIENCE_MS;
-      waiting.excused = true;
-      this.#counted--;
-      break;
+      if (left <= 0) {
+        left = PATIENCE_MS;
+        waiting.excused = true;
+        this.#counted--;
+      }
     }
     if (this.#counted > 0) this.#timer ??= setTimeout(this.#excuse, left).unref();
     this.#onChange();
   };
+
+  #oldestCounted(): Waiting | undefined {
+    let oldest: Waiting | undefined;
+    this.#asked.forEach((waiting) => {
+      if (!waiting.excused) oldest ??= waiting;
+    });
+    return oldest;
+  }
 }
 
 function removeFrom(list: Waiting[], entry: Entry): Waiting | undefined {
-  const k = list.findIndex((waiting) => waiting.entry === entry);
-  return k === -1 ? undefined : list.splice(k, 1)[0];
+  for (let k = 0; k < list.length; k++) if (list[k]?.entry === entry) return splice(list, k, 1)[0];
+  return undefined;
 }

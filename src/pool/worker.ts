@@ -12,7 +12,7 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { load, notify, store, waitAsync } from '#atomics';
-import { fromWire } from '#base';
+import { fromWire, Math, performance, setImmediate, setInterval, setTimeout, whenDone } from '#base';
 import { batchLeft, HOST, type Region, REGION_RECYCLE, SLOT_BATCH, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
 import { type Codec, isCrowded, nextFall } from '#payload';
 import type { Receivers, ToWorker, WorkerChannel } from './channel.ts';
@@ -43,6 +43,8 @@ export interface WorkerLinks {
   /** Ends the thread in good order; or now. */
   exit(): void;
   exitNow(code: number): void;
+  /** Ends it after an error of the library's own: what is held here is as if the thread had died. */
+  broken(error: unknown): void;
 }
 
 export class WorkerLoop {
@@ -91,6 +93,11 @@ export class WorkerLoop {
     return { ...this.#runner.receivers(), abort: ({ entry, reason }) => this.#runner.abort(entry, fromWire(reason)) };
   }
 
+  /** Nothing new begins here. */
+  get spoiled(): boolean {
+    return this.#runner.spoiled;
+  }
+
   /** An error was thrown outside any handler's own promise: what runs may finish within `graceMs`, nothing new begins. */
   spoil(): void {
     this.#runner.spoiled = true;
@@ -99,27 +106,38 @@ export class WorkerLoop {
     else this.#onPermit(); // if it is parked; else it will see by itself
   }
 
-  readonly #onTurn = (): void => {
+  /** What the event loop calls: library code, so an error in it is the thread's end. */
+  #ours(work: () => void): () => void {
+    return () => {
+      try {
+        work();
+      } catch (error) {
+        this.#links.broken(error);
+      }
+    };
+  }
+
+  readonly #onTurn: () => void = this.#ours(() => {
     const { maxHeapMb } = this.#settings;
     if (maxHeapMb > 0 && this.#runner.started > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
     this.#slice.begin();
     this.#go();
-  };
+  });
 
   /** A job that was under way has settled, in a microtask of any turn. */
-  readonly #onSettled = (): void => {
+  readonly #onSettled: () => void = this.#ours(() => {
     if (this.#waitsFor === FULL || this.#waitsFor === LEAVE) this.#go();
     else if (this.#waitsFor === 'permit' && !this.#runner.busy) this.#windIdleClock();
-  };
+  });
 
   /** A job that waited for its value can go on, or need not be waited for. Jobs run in the loop only, so a parked worker wakes itself. */
-  readonly #onArrived = (): void => {
+  readonly #onArrived: () => void = this.#ours(() => {
     if (this.#waitsFor === FULL || this.#waitsFor === LEAVE || this.#waitsFor === CROWDED) this.#go();
     else if (this.#waitsFor === 'permit' && this.#runner.hasNext && withdrawIdle(this.#region.m, this.#settings.slot)) {
       store(this.#region.m, this.#at + SLOT_PERMIT, 1);
       notify(this.#region.m, this.#at + SLOT_PERMIT, 1);
     }
-  };
+  });
 
   #go(): void {
     this.#waitsFor = 0;
@@ -222,7 +240,7 @@ export class WorkerLoop {
     const fall = nextFall(m, HOST, () => isCrowded(m, HOST, this.#settings.unreadMost) && !this.#mustLeave());
     if (fall === undefined) return false;
     this.#fallAwaited = true;
-    void fall.then(() => {
+    void whenDone(fall, () => {
       this.#fallAwaited = false;
       if (this.#waitsFor === CROWDED) this.#onTurn();
     });
@@ -251,17 +269,17 @@ export class WorkerLoop {
     this.#waitsFor = 'permit';
     this.#parkedAt = performance.now();
     this.#windIdleClock();
-    void wait.value.then(this.#onPermit);
+    void whenDone(wait.value, this.#onPermit);
     return true;
   }
 
-  readonly #onPermit = (): void => {
+  readonly #onPermit: () => void = this.#ours(() => {
     if (this.#waitsFor !== 'permit') return; // it has left, or goes on already
     withdrawIdle(this.#region.m, this.#settings.slot); // still ours if this wake was a late one
     this.#search.woke(performance.now() - this.#parkedAt);
     this.#turned = false;
     this.#onTurn();
-  };
+  });
 
   /** The idle clock runs only while nothing at all is done here: parking winds it up, and the end of the last async task. */
   #windIdleClock(): void {
@@ -272,11 +290,11 @@ export class WorkerLoop {
   }
 
   /** Times beyond a timer's reach are waited in pieces. */
-  readonly #onIdleTimer = (): void => {
+  readonly #onIdleTimer: () => void = this.#ours(() => {
     if (this.#waitsFor !== 'permit' || this.#runner.busy) return;
     if (performance.now() - this.#idleSince + 1 < this.#settings.maxIdleMs) this.#idleTimer?.refresh();
     else if (withdrawIdle(this.#region.m, this.#settings.slot)) this.#leave(); // if not, a permit is on its way
-  };
+  });
 
   /** Leaves for good, as soon as what is under way has settled. */
   #leave(): void {

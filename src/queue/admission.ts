@@ -1,11 +1,13 @@
 /** The verbs: from a handler and its values to published jobs. Host thread. `TaskQueue` and `Task` are thin faces of it. */
 import {
+  Array,
   type Entry,
+  Promise,
   type RailheadError,
-  type ResolvedOptions,
-  type ResolvedRunOptions,
   railheadError,
   readRunOptions,
+  type ResolvedOptions,
+  type ResolvedRunOptions,
   type RunOptions,
   type Transferable,
 } from '#base';

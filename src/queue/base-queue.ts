@@ -2,7 +2,9 @@
 import { EventEmitter } from 'node:events';
 import {
   got,
+  Number,
   outOfRange,
+  Promise,
   type QueueOptions,
   readQueueOptions,
   readStopOptions,

@@ -1,7 +1,7 @@
 /** The host's load of the user's own codec: at once, since verbs use it in the tick in which the queue is made. Host thread. */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { got } from '#base';
+import { Error, got, Object, TypeError } from '#base';
 import { type Codec, checkCodec } from '#payload';
 
 const require = createRequire(import.meta.url);

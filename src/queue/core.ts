@@ -4,14 +4,17 @@
 import type { EventEmitter } from 'node:events';
 import { add, store } from '#atomics';
 import {
+  Math,
+  messageOf,
+  Number,
   parallelism,
+  queueMicrotask,
   type RailheadError,
+  railheadError,
   type RecordNumber,
   type ResolvedOptions,
-  railheadError,
   type Sequence,
   type Slot,
-  messageOf,
 } from '#base';
 import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
 import { tellFall } from '#payload';
@@ -184,6 +187,13 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     const { error, workerId } = thread;
     this.endings.endLater(thread); // its own timer may never fire: a task beside it may not yield
     this.#reports.failure(error, { handler: undefined, workerId });
+  }
+
+  /** A death like any other: what ran there says so. Nothing of it is raised in the program, which could do nothing about it. */
+  onBroken(thread: Thread): void {
+    const { error, workerId } = thread;
+    this.endings.endLater(thread); // it ends by itself, unless a handler keeps it from that
+    this.#reports.notice(error, { handler: undefined, workerId });
   }
 
   onLeaving(thread: Thread): void {

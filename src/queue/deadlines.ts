@@ -5,6 +5,7 @@
  * A job lies in the place its due time hashes to; each tick looks at the places that have come up, and leaves there what is due
  * in a later round. A deadline fires at most one tick late, and never early.
  */
+import { Array, Map, Math, Set, clearInterval, performance, setInterval } from '#base';
 import type { Job } from './job.ts';
 
 /** Smaller: more ticks for nothing; larger: deadlines fire later. */

@@ -4,7 +4,17 @@
  * Claimed and not started, or started and still without their value: published again, ahead of newer ones. Running: they fail,
  * or run again if they asked for that. A thread that ended while it imported a handler's module counts as a failure to load it.
  */
-import { type DeathReason, type RailheadError, type RecordNumber, type ResolvedOptions, messageOf, railheadError, toWire } from '#base';
+import {
+  type DeathReason,
+  Error,
+  messageOf,
+  Number,
+  type RailheadError,
+  railheadError,
+  type RecordNumber,
+  type ResolvedOptions,
+  toWire,
+} from '#base';
 import { HOST, type Region } from '#memory';
 import { forgetRaised, takeBackRaised } from '#payload';
 import { exitedByItself, FAILURES_MAX, noteFailure, recoverSlot, wasLoading } from '#pool';

@@ -4,7 +4,7 @@
  * The table has `DEFINITION_COUNT` rows. When it is full, the less recently used half of those that no unsettled job names is
  * dropped; a handler that comes again is simply defined again.
  */
-import { railheadError } from '#base';
+import { Array, Buffer, JSON, Map, Math, railheadError, URL, WeakMap } from '#base';
 import { DEFINITION_COUNT, HOST, type Region } from '#memory';
 import { allocateBlock, freeBlock } from '#payload';
 import { type Definition, dropDefinition, writeDefinition } from '#pool';
@@ -29,7 +29,7 @@ export class Definitions {
   readonly #inUse: () => Set<number>;
   readonly #byIdentity = new WeakMap<object, Defined>();
   readonly #byText = new Map<string, Defined>();
-  readonly #rows: (Defined | undefined)[] = new Array(DEFINITION_COUNT).fill(undefined);
+  readonly #rows: (Defined | undefined)[] = Array.from({ length: DEFINITION_COUNT }, () => undefined);
   #next = 1;
   #clock = 0;
   #lastGiven: unknown;

@@ -7,7 +7,17 @@
  *            returned by then. What its worker had claimed and not started goes back at once.
  */
 import { load } from '#atomics';
-import { type Entry, type RecordNumber, railheadError, type ResolvedRunOptions, type Slot, toWire } from '#base';
+import {
+  type Entry,
+  Map,
+  performance,
+  railheadError,
+  type RecordNumber,
+  type ResolvedRunOptions,
+  setImmediate,
+  type Slot,
+  toWire,
+} from '#base';
 import { entryFor, RECORD_STATE, type Region, recordAt, recordOf } from '#memory';
 import { announceEnd, BUSY, doom, MUST_END, placeOf, runningEntries, takeBatch } from '#pool';
 import { LEFT_RUNNING, TOO_LATE } from '#ring';
@@ -27,6 +37,11 @@ export interface EndingsOptions {
 
 /** How long a thread may take to end by itself: on a loaded machine, with output that waits for the host's loop. */
 const ENDING_MS = 250;
+/**
+ * A thread that stays inside the library for so long is stuck there, since its stays take microseconds. Ending it then is a death at
+ * any point, which recovery makes up for; shorter, and a thread without a processor is taken for one.
+ */
+const STUCK_MS = 1_000;
 
 export class Endings {
   readonly #region: Region;
@@ -162,7 +177,7 @@ export class Endings {
       if (job === undefined || !this.#submitter.hasBegun(record)) return; // without its value it never will
       this.#graces.set(
         job,
-        waitLong(this.#options.graceMs, () => this.#endThread(thread, entry)),
+        waitLong(this.#options.graceMs, () => this.#endThread(thread, entry, performance.now() + STUCK_MS)),
       );
       return;
     } // not found: it has just settled, and its record is on the way back
@@ -176,11 +191,11 @@ export class Endings {
     this.#submitter.publishAhead(entries);
   }
 
-  #endThread(thread: Thread, entry: Entry): void {
+  #endThread(thread: Thread, entry: Entry, until: number): void {
     if (thread.condemned || this.#threads.at(thread.slot) !== thread) return;
     const is = doom(this.#region, thread.slot, entry);
-    if (is === MUST_END) this.#threads.condemn(thread, entry);
-    else if (is === BUSY) setImmediate(() => this.#endThread(thread, entry));
+    if (is === MUST_END || (is === BUSY && performance.now() >= until)) this.#threads.condemn(thread, entry);
+    else if (is === BUSY) setImmediate(() => this.#endThread(thread, entry, until));
   }
 }
 

@@ -12,6 +12,7 @@
  *             --test*, --watch*                  a worker takes no notice, and `--watch` never reaches the process it runs
  *             V8's own, --max-old-space-size …   the whole process's; where we must name flags, Node refuses these, and they hold anyway
  */
+import { Object } from '#base';
 import { Worker } from 'node:worker_threads';
 
 /** Flags of the main script, and why a worker must not have them. */

@@ -2,7 +2,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Script } from 'node:vm';
-import { got, wrongType } from '#base';
+import { got, Object, sourceOf, URL, wrongType } from '#base';
 import type { Definition, TaskHandle } from '#pool';
 
 /** A self-contained function that runs in a worker: one value, and the handle on this run. */
@@ -108,7 +108,7 @@ const INSTEAD =
   'write a function of its own that takes what it needs as its value, as in `(value) => …`, or export it from a module and name that by `handler(url, exportName)`';
 
 function functionDefinition(run: (...args: never[]) => unknown): Definition {
-  const source = Function.prototype.toString.call(run);
+  const source = sourceOf(run);
   const name = typeof run.name === 'string' && run.name !== '' ? run.name : 'anonymous';
   const refused = (rule: string, got: string): TypeError => wrongType(`Expected a handler ${rule}, got ${got}; ${INSTEAD}`);
   if (/\{\s*\[native code\]\s*\}$/.test(source)) throw refused('with source of its own', `\`${name}\`, which is native or bound`);

@@ -9,6 +9,7 @@
  * shared word does not.
  */
 import { waitAsync } from '#atomics';
+import { clearInterval, performance, queueMicrotask, setImmediate, setInterval } from '#base';
 import { HOST, type Region, SLOT_WAKE, slotAt } from '#memory';
 import { ARMED, arm, disarm, hasCompleted } from '#ring';
 

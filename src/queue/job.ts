@@ -1,5 +1,5 @@
 /** What the host remembers of an unsettled job. Host thread. One shape, since every settle looks at it. */
-import type { RecordNumber } from '#base';
+import { Object, type RecordNumber } from '#base';
 
 /** What a job with options asks for beyond its promise. Most jobs have none. */
 export interface Watch {

@@ -3,6 +3,7 @@
  *
  * After `SLICE_MS` the loop gets a turn, as everywhere.
  */
+import { performance, queueMicrotask, setImmediate } from '#base';
 const SLICE_MS = 1;
 
 export class Later {

@@ -1,5 +1,5 @@
 /** Options that api.md has and this version does not act on yet: refused rather than ignored. Shrinks with each version. */
-import type { ResolvedOptions, ResolvedRunOptions } from '#base';
+import { Object, type ResolvedOptions, type ResolvedRunOptions, TypeError } from '#base';
 
 const QUEUE: Partial<ResolvedOptions> = { spares: 1 };
 const RUN: Partial<ResolvedRunOptions> = { onProgress: undefined };

@@ -9,7 +9,7 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import { load } from '#atomics';
-import { type Entry, type RecordNumber, type Slot, ticks } from '#base';
+import { type Entry, Error, Map, type RecordNumber, type Slot, ticks } from '#base';
 import { isCurrent, RECORD_STATE, type Region, recordAt, recordOf, stateOf } from '#memory';
 import { readPort } from '#payload';
 import { LATE_MS, type Receivers, type ToHost } from '#pool';

@@ -6,7 +6,7 @@
  */
 import { AsyncResource } from 'node:async_hooks';
 import type { EventEmitter } from 'node:events';
-import type { FailedJob } from '#base';
+import { type FailedJob, queueMicrotask } from '#base';
 import type { QueueEvents } from './events.ts';
 
 export class Reports {

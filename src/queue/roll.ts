@@ -1,6 +1,6 @@
 /** The unsettled jobs: what the host remembers of each, by record. Host thread. */
 import { load, peek } from '#atomics';
-import type { RecordNumber } from '#base';
+import { type RecordNumber, Set } from '#base';
 import { RECORD_HANDLER, RECORD_STATE, type Region, recordAt, stateOf } from '#memory';
 import { FREE } from '#ring';
 import type { Job } from './job.ts';

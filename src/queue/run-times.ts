@@ -5,7 +5,7 @@
  * one look, and never early. Looks come eight times as often as the shortest limit asks, within bounds.
  */
 import { load } from '#atomics';
-import type { Entry, Slot } from '#base';
+import { clearInterval, type Entry, Map, Math, performance, setInterval, type Slot } from '#base';
 import { type Region, RUN_MAX, recordAt, recordOf, SLOT_RUN, slotAt } from '#memory';
 import { isIn, STARTED } from '#ring';
 

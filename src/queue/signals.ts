@@ -1,4 +1,5 @@
 /** Abort signals of unsettled jobs: one listener for each distinct signal, gone with its last job. Host thread. */
+import { Map, Set } from '#base';
 import type { Job } from './job.ts';
 
 interface Listening {

@@ -8,7 +8,7 @@
  * after their `exit`. A thread inside an uninterruptible native call cannot be ended: it is named, and what it may write later
  * nobody reads.
  */
-import type { ResolvedStopOptions } from '#base';
+import { Math, performance, Promise, type ResolvedStopOptions } from '#base';
 import { recordOf } from '#memory';
 import { runningEntries, stopStarting } from '#pool';
 import type { Core } from './core.ts';

@@ -4,7 +4,7 @@
  * It alone takes and frees records, moves the lane's tail and empties the completion stack.
  */
 import { load, peek, poke } from '#atomics';
-import { type Entry, type ErrorWire, fromWire, type RecordNumber, railheadError, type Sequence, type Transferable } from '#base';
+import { type Entry, type ErrorWire, fromWire, Math, railheadError, type RecordNumber, type Sequence, type Transferable } from '#base';
 import {
   CRASH_LOOP,
   entryFor,

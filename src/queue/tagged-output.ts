@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { Worker } from 'node:worker_threads';
+import { process } from '#base';
 
 /** `tag` goes before each line, and one `writev`-sized piece is one line, so lines of two workers never mix. */
 export function tagOutput(worker: Worker, tag: string): void {

@@ -1,5 +1,5 @@
 /** The counts of a queue, the room they leave, and who waits for them to change. Host thread. */
-import { type RailheadError, type ResolvedOptions, railheadError } from '#base';
+import { Promise, type RailheadError, railheadError, type ResolvedOptions, Set } from '#base';
 import type { Reports } from './reports.ts';
 
 export interface TallyOwner {

@@ -1,5 +1,5 @@
 /** A queue whose verbs take the handler. Host thread. */
-import { got, type QueueOptions, type RunOptions, wrongType } from '#base';
+import { Array, got, type QueueOptions, type RunOptions, wrongType } from '#base';
 import { BaseQueue } from './base-queue.ts';
 import type { Defined } from './definitions.ts';
 import type { Handler } from './handler.ts';

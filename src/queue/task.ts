@@ -1,5 +1,5 @@
 /** A queue bound to one handler. Host thread. */
-import type { QueueOptions, RunOptions } from '#base';
+import { type QueueOptions, type RunOptions, URL } from '#base';
 import { BaseQueue } from './base-queue.ts';
 import type { Handler, InOf, OutOf } from './handler.ts';
 import { checkArray } from './task-queue.ts';

@@ -5,7 +5,23 @@
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
 import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
-import { type Entry, fromWire, type ResolvedOptions, type Sequence, type Slot } from '#base';
+import {
+  Array,
+  clearTimeout,
+  type Entry,
+  Error,
+  fromWire,
+  Math,
+  Object,
+  process,
+  type ResolvedOptions,
+  type Sequence,
+  Set,
+  setImmediate,
+  setTimeout,
+  type Slot,
+  URL,
+} from '#base';
 import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
 import { discount, passWakeOn, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
@@ -39,6 +55,8 @@ export interface ThreadsListener {
   onReady(thread: Thread): void;
   /** An error was thrown in it outside any handler's own promise: it takes nothing new. */
   onUncaught(thread: Thread): void;
+  /** The library's own code threw in it: it ends. */
+  onBroken(thread: Thread): void;
   /** It has said that it leaves. */
   onLeaving(thread: Thread): void;
   /** Nothing of the thread runs any more. Called before its slot is given to another. */
@@ -93,7 +111,7 @@ export class Threads {
     this.#parallelism = parallelism;
     this.#firstSequence = firstSequence;
     this.#listener = listener;
-    this.#bySlot = new Array(slotsFor(options.concurrency)).fill(undefined);
+    this.#bySlot = Array.from({ length: slotsFor(options.concurrency) }, () => undefined);
   }
 
   /** Threads that have not exited. */
@@ -236,6 +254,10 @@ export class Threads {
       uncaught: ({ error }) => {
         its().error = fromWire(error);
         this.#listener.onUncaught(its());
+      },
+      broken: ({ error }) => {
+        its().error = fromWire(error);
+        this.#listener.onBroken(its());
       },
     };
   }

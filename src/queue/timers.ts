@@ -1,4 +1,5 @@
 /** Timers for times that users choose: longer than one timer reaches, and never in the way of the process's end. Host thread. */
+import { Math, clearInterval, clearTimeout, performance, setInterval, setTimeout } from '#base';
 
 const LONGEST_MS = 2 ** 31 - 1;
 

@@ -1,5 +1,5 @@
 /** `warm`: threads that are ready, with all handlers known now loaded. Host thread. */
-import { type RailheadError, type ResolvedWarmOptions, railheadError } from '#base';
+import { Map, type RailheadError, type ResolvedWarmOptions, railheadError } from '#base';
 import type { Core } from './core.ts';
 import { stopped } from './tally.ts';
 import type { Thread } from './threads.ts';

@@ -4,10 +4,10 @@
  */
 import { syncBuiltinESMExports } from 'node:module';
 import workerThreads from 'node:worker_threads';
-import { toWire } from '#base';
-import { attachRegion } from '#memory';
+import { Math, process, Promise, setTimeout, toWire } from '#base';
+import { attachRegion, SLOT_GUARD, slotAt } from '#memory';
 import { checkCodec } from '#payload';
-import { Handlers, loadHooks, noteExit, type Receivers, receive, type ToWorker, WorkerChannel, WorkerLoop } from '#pool';
+import { Handlers, isInLibrary, loadHooks, noteExit, type Receivers, receive, type ToWorker, WorkerChannel, WorkerLoop } from '#pool';
 import type { Boot } from './threads.ts';
 
 const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
@@ -15,49 +15,63 @@ const { buffer, settings, userData, port } = workerThreads.workerData as Boot;
 (workerThreads as { workerData: unknown }).workerData = userData;
 syncBuiltinESMExports();
 
-const exit = process.exit.bind(process); // before any code of the user's, which may replace it
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
 const channel = new WorkerChannel(port);
-let loop: WorkerLoop | undefined;
+/** What is told of the thread's exit; nothing while it boots. */
+let leaving: WorkerLoop | undefined;
 process.on('exit', () => {
   noteExit(region.m, settings.slot); // `terminate` fires no such event
-  loop?.onExit();
+  leaving?.onExit();
 });
 const codec = settings.codec === undefined ? undefined : checkCodec(await import(settings.codec), settings.codec);
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 
-const its = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: exit });
-loop = its;
+const loop = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: process.exit, broken });
+leaving = loop;
+/** An error of the library's own is this thread's end: nobody knows what it has left undone, but the host can make up for a death. */
+function broken(error: unknown): void {
+  leaving = undefined;
+  channel.send({ type: 'broken', error: toWire(error) });
+  process.exit(1);
+}
 const onUncaught = (error: unknown): void => {
+  if (isInLibrary(region.m, slotAt(settings.slot) + SLOT_GUARD)) return broken(error); // user code never runs there
+  if (loop.spoiled) return; // the first says why the thread ends; of a broken timer there may be thousands
   channel.send({ type: 'uncaught', error: toWire(error) });
-  its.spoil();
+  loop.spoil();
 };
 process.on('uncaughtException', onUncaught); // until here an error ends the thread, which never was ready
 const warm = async (): Promise<void> => {
   await handlers.loadAll();
   channel.send({ type: 'warm' });
 };
-const receivers: Receivers<ToWorker> = { ...its.receivers(), warm: () => void warm() };
+const receivers: Receivers<ToWorker> = { ...loop.receivers(), warm: () => void warm() };
 const early = channel.early();
-if (early.some(({ type }) => type === 'warm')) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
+if (isToldToWarm(early)) await handlers.loadAll(); // a thread that was started to be warm is, before it claims
 channel.open(receivers);
 channel.send({ type: 'ready' }); // for `warm` and the events only
-its.start();
-for (const message of early) receive(receivers, message);
+loop.start();
+for (let k = 0; k < early.length; k++) receive(receivers, early[k] as ToWorker);
+
+function isToldToWarm(messages: readonly ToWorker[]): boolean {
+  for (let k = 0; k < messages.length; k++) if (messages[k]?.type === 'warm') return true;
+  return false;
+}
 
 /** Ends the thread in good order: teardown, then what it printed, which travels through the host's event loop. */
 async function leave(): Promise<void> {
   channel.send({ type: 'leaving' }); // the host ends the thread if something here, or an `exit` listener, never returns
-  setTimeout(() => exit(0), Math.min(settings.graceMs, 2 ** 31 - 1)).unref(); // a teardown may hang, and the host may be blocked
+  setTimeout(() => process.exit(0), Math.min(settings.graceMs, 2 ** 31 - 1)).unref(); // a teardown may hang, and the host may be blocked
   try {
     await hooks.teardown();
   } catch (error) {
     channel.send({ type: 'uncaught', error: toWire(error) });
   }
-  await Promise.all([process.stdout, process.stderr].map(flushed));
-  exit(0);
+  await flushed(process.stdout);
+  await flushed(process.stderr);
+  process.exit(0);
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {

@@ -11,7 +11,7 @@
  * No place is reserved before it is written: the tail moves after the entries, so a preempted producer stalls nobody.
  */
 import { cas, glance, load, peek, poke, store } from '#atomics';
-import { type Entry, type Sequence, seqAdd, seqDiff } from '#base';
+import { type Entry, Math, seqAdd, seqDiff, type Sequence } from '#base';
 import {
   allocate,
   LANE_LAST,

@@ -114,7 +114,7 @@ export function circles(files: readonly File[], imports: Imports): string[] {
 export function atomicsOutsideTheSeam(files: readonly File[]): string[] {
   const complaints: string[] = [];
   for (const file of files) {
-    if (folderOf(file.path) === 'memory') continue;
+    if (folderOf(file.path) === 'memory' || file.path === REALM) continue;
     const source = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest, true);
     const visit = (node: ts.Node): void => {
       if (ts.isIdentifier(node) && node.text === 'Atomics') {
@@ -128,6 +128,60 @@ export function atomicsOutsideTheSeam(files: readonly File[]): string[] {
     visit(source);
   }
   return complaints;
+}
+
+/** Where the library takes what it uses of the realm. */
+const REALM = 'src/base/realm.ts';
+/** Names that cannot be replaced, and `Symbol`, which is called while files load only: TypeScript must see that it is the real one. */
+const FIXED: ReadonlySet<string> = new Set(['undefined', 'NaN', 'Infinity', 'Symbol']);
+const GLOBALS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(globalThis).filter((name) => !FIXED.has(name)));
+/** Node's modules that hold what fake timers and handlers replace. */
+const REALM_MODULES = ['node:timers', 'node:perf_hooks', 'node:process', 'node:util'];
+
+/** Library code uses no global as it stands, but what `src/base/realm.ts` has taken of it: a handler may replace any. */
+export function bareGlobals(files: readonly File[]): string[] {
+  const complaints: string[] = [];
+  for (const file of files) {
+    if (file.path === REALM || file.path.endsWith('.model.ts')) continue;
+    const source = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest, true);
+    const complain = (node: ts.Node, what: string): void => {
+      const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+      complaints.push(
+        `${file.path}:${line + 1} uses ${what}; import it from ${REALM} (elsewhere '#base'), which takes it before any handler runs`,
+      );
+    };
+    const own = new Set<string>();
+    const declare = (node: ts.Node): void => {
+      const { name } = node as ts.NamedDeclaration;
+      if (name !== undefined && ts.isIdentifier(name) && !isProperty(node)) own.add(name.text);
+      ts.forEachChild(node, declare);
+    };
+    const visit = (node: ts.Node): void => {
+      if (ts.isTypeNode(node) && !ts.isExpressionWithTypeArguments(node)) return;
+      if (ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node)) return;
+      if (ts.isIdentifier(node) && GLOBALS.has(node.text) && !own.has(node.text) && !isNameOnly(node))
+        complain(node, `the global ${node.text}`);
+      if (ts.isImportDeclaration(node)) {
+        const from = (node.moduleSpecifier as ts.StringLiteral).text;
+        if (REALM_MODULES.includes(from)) complain(node, from);
+      }
+      ts.forEachChild(node, visit);
+    };
+    declare(source);
+    visit(source);
+  }
+  return complaints;
+}
+
+const isProperty = (node: ts.Node): boolean =>
+  ts.isPropertyAssignment(node) || ts.isClassElement(node) || ts.isTypeElement(node) || ts.isEnumMember(node);
+
+/** After a dot, or declared: no use of a global. */
+function isNameOnly(node: ts.Identifier): boolean {
+  const { parent } = node;
+  return (
+    (ts.isPropertyAccessExpression(parent) && parent.name === node) || (isProperty(parent) && (parent as ts.NamedDeclaration).name === node)
+  );
 }
 
 /** A file starts by saying what it is and which thread runs it. */

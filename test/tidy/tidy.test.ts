@@ -54,6 +54,9 @@ describe('this checkout', () => {
   test('17.7 no view is read before the record it is for is looked up', () => {
     expect(checks.viewsReadTooEarly(sources)).toEqual([]);
   });
+  test('library code takes globals from src/base/realm.ts only', () => {
+    expect(checks.bareGlobals(sources)).toEqual([]);
+  });
   test('each source file starts with a header comment', () => {
     expect(checks.headers(sources)).toEqual([]);
   });
@@ -219,6 +222,20 @@ describe('each rule can fail', () => {
     const bad = [...traces, `https://registry${'.'}example.org/x`];
     for (const line of bad) expect(checks.machineTraces([file('a.md', line)]), line).toHaveLength(1);
     expect(checks.machineTraces([file('a.md', 'the src/work/folder, and a home/page')])).toEqual([]);
+  });
+  test('globals that a handler may replace', () => {
+    const bad = [
+      'performance.now();',
+      'setImmediate(f);',
+      'new Promise(f);',
+      'x(Atomics);',
+      "import { types } from 'node:util';",
+      'process.exit(0);',
+    ];
+    for (const text of bad) expect(checks.bareGlobals([file('src/pool/a.ts', text)]), text).toHaveLength(1);
+    const good =
+      "import { Map, performance } from '#base';\nconst m: Promise<void> | Map<string, URL> = new Map();\nm.set.call(performance.now());";
+    expect(checks.bareGlobals([file('src/pool/a.ts', good)])).toEqual([]);
   });
   test('hosts in the lock', () => {
     expect(

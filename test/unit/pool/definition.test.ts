@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fromWire, type Slot, toWire } from '#base';
 import { allocate, DEFINITION_COUNT, DEFINITION_OPEN_UNTIL, DEFINITION_WORDS, DEFINITIONS, NONE, REGION_TOP, type Region } from '#memory';
 import { backingOff, FAILURES_MAX, knownDefinitions, noteFailure, noteSuccess, readDefinition, writeDefinition } from '#pool';
+import { realm } from '../../support/open-realm.ts';
 import { range } from '../ring/battery.ts';
 import { interrupted } from '../ring/interrupt.ts';
 import { diesAfter, interruptedAfter, worldOf } from './world.ts';
@@ -16,7 +17,7 @@ let nowMs: number;
 beforeEach(() => {
   region = worldOf(3);
   nowMs = 1_000_000;
-  vi.spyOn(process, 'hrtime').mockImplementation((() => [Math.floor(nowMs / 1000), (nowMs % 1000) * 1e6]) as never);
+  vi.spyOn(realm, 'hrtime').mockImplementation(() => [Math.floor(nowMs / 1000), (nowMs % 1000) * 1e6]);
 });
 afterEach(() => {
   vi.restoreAllMocks();

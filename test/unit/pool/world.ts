@@ -24,6 +24,7 @@ import {
 } from '#memory';
 import { claim, type Claimer, claimer, markFront, NO_ENTRY, takeNext } from '#pool';
 import { complete, nextCompleted, openLane, publishRun, type Records, takeCompleted, toFree, toQueued, toSettled, toStarted } from '#ring';
+import { realm } from '../../support/open-realm.ts';
 import { sequence } from '../ring/battery.ts';
 
 export const laneOf = (slot: Slot): number => slotAt(slot) + SLOT_LANE;
@@ -111,7 +112,7 @@ const OPERATIONS = ['load', 'store', 'compareExchange', 'exchange', 'and', 'or',
 
 /** Runs `run`, and `before` ahead of each of its atomic accesses, counted from 0; those of `before` do not count. */
 function watchAccesses(run: () => void, before: (access: number) => void): void {
-  const atomics = Atomics as unknown as Record<string, (...args: number[]) => number>;
+  const atomics = realm as unknown as Record<string, (...args: number[]) => number>;
   const real = Object.fromEntries(OPERATIONS.map((name) => [name, atomics[name] as (...args: number[]) => number]));
   let accesses = 0;
   let inBefore = false;

@@ -13,6 +13,7 @@ import { attachRegion, HOST, recordAt, recordOf, type Region, SLOT_RUN, SLOT_STA
 import { encode, putResult, Scratch } from '#payload';
 import { type Claimer, claim, claimer, NO_ENTRY, takeNext, toLive } from '#pool';
 import { complete, toSettled, toStarted } from '#ring';
+import { followGlobalTimers, realm } from '../../support/open-realm.ts';
 import { sequence } from '../ring/battery.ts';
 
 interface Told {
@@ -112,9 +113,10 @@ let queue: TaskQueue | undefined;
 /** A queue, and from here a clock that only `pass` moves. `end` it after the test. */
 export function puppetQueue(options?: QueueOptions): TaskQueue {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'], now: 0 });
+  followGlobalTimers();
   // It creeps while it is read: who spins for a few µs must see them go by.
   let last = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => {
+  vi.spyOn(realm, 'now').mockImplementation(() => {
     last = Math.max(last + 0.000_5, Date.now());
     return last;
   });

@@ -1,5 +1,7 @@
 /** Puts something another thread might do between two shared accesses of the code under test. Same thread, no luck needed. */
 
+import { realm } from '../../support/open-realm.ts';
+
 type Operation = 'load' | 'store' | 'compareExchange' | 'exchange' | 'and' | 'or' | 'add';
 type Access = (m: Int32Array, i: number, ...rest: number[]) => number;
 
@@ -8,7 +10,7 @@ type Access = (m: Int32Array, i: number, ...rest: number[]) => number;
  * @throws Error if `run` does not get there: then the test shows nothing.
  */
 export function interrupted<T>(when: 'before' | 'after', op: Operation, word: number, interrupt: () => void, run: () => T): T {
-  const atomics = Atomics as unknown as Record<Operation, Access>;
+  const atomics = realm as unknown as Record<Operation, Access>;
   const real = atomics[op];
   let waiting = true;
   atomics[op] = (m, i, ...rest) => {

@@ -4,6 +4,7 @@ import type { RecordNumber } from '#base';
 import { createRegion, NO_RECORD, recordAt, type Region, SLOT_STACK, SLOT_WAKE, slotAt } from '#memory';
 import { ARMED, AWAKE, arm, complete, disarm, hasCompleted, nextCompleted, Records, takeCompleted, wake } from '#ring';
 import { within } from '../../support/index.ts';
+import { realm } from '../../support/open-realm.ts';
 import { range, slot } from './battery.ts';
 import { interrupted } from './interrupt.ts';
 
@@ -116,7 +117,7 @@ describe('the wake word', () => {
 
   it('is notified once by two wakers that both saw it armed', () => {
     arm(region.m, self);
-    const notify = vi.spyOn(Atomics, 'notify');
+    const notify = vi.spyOn(realm, 'notify');
     interrupted(
       'before',
       'compareExchange',
