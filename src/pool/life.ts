@@ -4,13 +4,12 @@
  *   VACANT -host-> STARTING -thread-> LIVE -thread-> LEAVING -host, on exit-> VACANT
  *                    └───────────────── exit (crash) ───────────────────────┘
  *
- * A thread that leaves, exits or is being ended no longer counts as running, and nobody wakes it (edge life-1): it is taken out
- * of the live ones first, then out of the idle ones, and then whoever did that looks at the sources, since a waker may have
- * chosen it just before.
+ * A thread that leaves, exits or is being ended no longer counts as running, and nobody wakes it, parked or not (edge life-1): it
+ * is taken out of the live ones first, and then whoever did that looks at the sources, since a waker may have chosen it just before.
  */
 import { load, store } from '#atomics';
 import type { Slot } from '#base';
-import { clearBit, IDLE_BITS, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, SLOT_LOADING, setBit, slotAt } from '#memory';
+import { clearBit, LIVE_BITS, REGION_PHASE, SLOT_EXITED, SLOT_LIFE, SLOT_LOADING, setBit, slotAt } from '#memory';
 
 export const VACANT = 0;
 export const STARTING = 1;
@@ -44,7 +43,6 @@ export function toLeaving(m: Int32Array, slot: Slot): void {
 /** @thread the worker itself, before it passes the wake on, or the host that ends its thread. */
 export function discount(m: Int32Array, slot: Slot): void {
   clearBit(m, LIVE_BITS, slot); // edge life-1: before the last look
-  clearBit(m, IDLE_BITS, slot);
 }
 
 /** @thread worker. It claims: neither still booting nor on its way out. */

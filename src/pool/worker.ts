@@ -189,7 +189,6 @@ export class WorkerLoop {
         }
         if (hasNext) {
           if (this.#slice.isOver()) return TURN;
-          if (this.#search.reliedOn()) passWakeOn(region);
           runner.runNext();
           this.#slice.count();
           continue;

@@ -49,11 +49,11 @@ export interface Stats {
 
 export function readStats({ region, threads, tally, endings, size }: Gauged): Stats {
   let [starting, busy, parked, running] = [0, 0, 0, 0];
-  for (const { slot, ready } of threads) {
+  for (const { slot, ready, condemned } of threads) {
     const runs = runningEntries(region, slot).length;
     if (!ready) starting++;
     if (runs > 0) busy++;
-    if (hasBit(region.m, IDLE_BITS, slot)) parked++;
+    if (!condemned && hasBit(region.m, IDLE_BITS, slot)) parked++;
     running += runs;
   }
   const workers = {

@@ -5,19 +5,19 @@
  */
 import { store } from '#atomics';
 import { HOST, hasBit, IDLE_BITS, REGION_TARGET, SLOT_FRONT, slotAt } from '#memory';
-import { publishIdle } from '#pool';
-import { openLane } from '#ring';
+import { publishIdle, wakeFor } from '#pool';
+import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
-import { beforeSleep, endTurn, host, nextTurn, onExit, submit } from './parts/host.js';
+import { beforeSleep, endThread, endTurn, host, nextTurn, onExit, submit } from './parts/host.js';
 import { makeJobs, makeLane, makeLive, makeRegion, startsOf, viewOf } from './parts/shared.js';
-import { claimAndRun, park, sleep, worker } from './parts/worker.js';
+import { claimAndRun, leave, park, sleep, worker } from './parts/worker.js';
 
 /** `target`: how many should run. `asleep`: those that are parked when the test begins, the hottest last. */
 const setup =
   (target, ...asleep) =>
   () => {
-    const region = makeRegion(2);
+    const region = makeRegion(3);
     makeLane(region, HOST, 2, 0);
     openLane(region, slotAt(HOST) + SLOT_FRONT, 2, 0);
     makeLive(region, 1, 2);
@@ -33,6 +33,12 @@ const setup =
       h: host(viewOf(region)),
     };
   };
+
+/** Slot 3 submits too, from a thread of its own. */
+const withSubmitter = (make) => () => {
+  const s = make();
+  return { ...s, lane: makeLane(s.region, 3, 2, 0), submitter: viewOf(s.region) };
+};
 
 /** @thread worker. Until it has run a job. */
 async function parks(w, asleep) {
@@ -109,11 +115,77 @@ litmus('has exited when a job comes', {
       submit(s.h, s.entries[0]);
     },
   },
-  outcome: (s, results) => (results.exited === 'never started' ? 'it sleeps on' : exits.outcome(s, results)),
+  outcome: (s, results) => {
+    if (results.exited === 'never started') return 'it sleeps on';
+    return hasBit(s.region.m, IDLE_BITS, 1) ? 'the slot is idle and has no thread' : exits.outcome(s, results);
+  },
   outcomes: { 'it sleeps on': 'no exit, no job', 'run by the other': 'woken: the dead one is no more among the idle' },
 });
 
+/** 17.1: the host ends the hottest of two parked threads, as another thread hands out a wake. The struck one never acts on a permit. */
+const ended = {
+  describe,
+  mayBlock: ['victim', 'other'],
+  outcome: (s) => (s[2].ran.length > 0 ? 'run by the other' : 'the job waits for ever'),
+  outcomes: { 'run by the other': 'woken at once, or the wake of the struck one was passed on' },
+};
+
+litmus('ended by the host while another thread hands out a wake', {
+  ...ended,
+  setup: withSubmitter(setup(1, 2, 1)),
+  threads: {
+    victim: (s) => sleep(s[1]),
+    other: (s) => parks(s[2], true),
+    waker: (s) => {
+      publish(s.submitter, s.lane, s.entries[0]);
+      wakeFor(s.submitter.m);
+    },
+    host: (s) => endThread(s.h, 1),
+  },
+});
+
+litmus('ended by the host, which then submits', {
+  ...ended,
+  setup: setup(1, 2, 1),
+  threads: {
+    victim: (s) => sleep(s[1]),
+    other: (s) => parks(s[2], true),
+    host: (s) => {
+      endThread(s.h, 1);
+      submit(s.h, s.entries[0]);
+    },
+  },
+});
+
+litmus('exits by a timer while it is parked, and the host is busy', {
+  ...ended,
+  setup: withSubmitter(setup(1, 2, 1)),
+  threads: {
+    victim: (s) => leave(s[1]), // `WorkerLoop.onExit`
+    other: (s) => parks(s[2], true),
+    waker: (s) => {
+      publish(s.submitter, s.lane, s.entries[0]);
+      wakeFor(s.submitter.m);
+    },
+  },
+});
+
 const WAITS = 'exits while a job comes and it is woken';
+mutant('17.1 a thread that is being ended is woken', {
+  by: 'ended by the host, which then submits',
+  module: 'pool/idle.js',
+  replace: [' & load(m, LIVE_BITS + w); bits', '; bits'],
+});
+mutant('17.1 the host ends a thread and passes no wake on', {
+  by: 'ended by the host while another thread hands out a wake',
+  module: 'parts/host.js',
+  replace: [/discount\(region\.m, slot\);\n\s*passWakeOn\(region\);/, 'discount(region.m, slot);'],
+});
+mutant('17.1 a thread that exits passes no wake on', {
+  by: 'exits by a timer while it is parked, and the host is busy',
+  module: 'parts/worker.js',
+  replace: ['pool.toLeaving(w.region.m, w.slot);\n  pool.passWakeOn(w.region);', 'pool.toLeaving(w.region.m, w.slot);'],
+});
 mutant('a dead one stays among the idle', {
   by: 'has exited when a job comes',
   module: 'pool/recover.js',

@@ -10,7 +10,7 @@ import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { beforeSleep, end, host, settleAll, submit } from './parts/host.js';
 import { makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, viewOf } from './parts/shared.js';
-import { claimAndRun, FULL, find, park, run, sleep, worker, workUntilLeaving } from './parts/worker.js';
+import { claimAndRun, FULL, find, park, run, sleep, turnAway, worker, workUntilLeaving } from './parts/worker.js';
 
 const setup =
   (jobs, ...live) =>
@@ -112,6 +112,23 @@ litmus('a job comes when a searcher has found another', {
   outcomes: { '1+1 run': 'the other was woken for the second', '0+2 run': 'the other was quicker for both' },
 });
 
+/** 17.4: it claims nothing after its search, since its slice is over or a job came by port; that turn of its loop may take for ever. */
+litmus('a searcher turns to something else', {
+  setup: setup(1, 1, 2),
+  describe,
+  mayBlock: ['other'],
+  threads: {
+    busy: (s) => {
+      find(s[1], 1);
+      turnAway(s[1]);
+    },
+    other: (s) => workForEver(s[2], 0, true),
+    host: submitAll,
+  },
+  outcome: (s, results) => (s[2].ran.length === 0 ? 'a job waits behind a turn' : account(s, results)),
+  outcomes: { '0+1 run': 'woken by the host, or by the searcher that it relied on' },
+});
+
 litmus('a searcher that leaves finds somebody for what it found', {
   setup: () => {
     const s = setup(2, 1)();
@@ -167,16 +184,26 @@ mutant('no look after the search, and none before the sleep', {
   module: 'parts/worker.js',
   replace: ['if (pool.anySource(w.region) || mustLeave(w)) {', 'if (mustLeave(w)) {'],
 });
+mutant('17.4 no look after the search', {
+  by: 'a searcher turns to something else',
+  module: 'parts/worker.js',
+  replace: ['w.relied = found || pool.anySource(w.region);', 'w.relied = found;'],
+});
+mutant('17.4 what the search has seen is left behind', {
+  by: 'a searcher turns to something else',
+  module: 'parts/worker.js',
+  replace: ['if (w.relied) pool.passWakeOn(w.region);\n  w.relied = false;', 'w.relied = false;'],
+});
 mutant('a searcher that found a job passes no wake on', {
   by: 'a searcher that found work wakes one more',
   module: 'parts/worker.js',
-  replace: ['if (w.relied) passWakeOn(w.region);', ''],
+  replace: [/(return NOTHING;\n\s*)if \(w\.relied\) pool\.passWakeOn\(w\.region\);/, '$1'],
 });
 mutant('the search ends after the claim, and after the wake is passed on', {
   by: 'a job comes when a searcher has found another',
   module: 'parts/worker.js',
   replace: [
-    /if \(entry === NO_ENTRY\) return NOTHING;\n(\s*if \(w\.relied\) passWakeOn\(w\.region\);\n)(\s*w\.relied = false;[\s\S]*?)pool\.endSearch\(w\.region\.m\);\n/,
+    /if \(entry === NO_ENTRY\) return NOTHING;\n(\s*if \(w\.relied\) pool\.passWakeOn\(w\.region\);\n)(\s*w\.relied = false;[\s\S]*?)pool\.endSearch\(w\.region\.m\);\n/,
     'if (entry === NO_ENTRY) { if (w.relied) pool.endSearch(w.region.m); return NOTHING; }\n$1 if (w.relied) pool.endSearch(w.region.m);\n$2 if (!found) pool.endSearch(w.region.m);\n',
   ],
 });

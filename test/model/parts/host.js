@@ -4,10 +4,8 @@
  */
 import { load, notify, peek, poke, store, wait, waitAsync } from '#atomics';
 import {
-  clearBit,
   entryFor,
   HOST,
-  LIVE_BITS,
   metaFor,
   RECORD_HANDLER,
   RECORD_INLINE,
@@ -26,10 +24,12 @@ import {
 import {
   anySource,
   BUSY,
+  discount,
   doom,
   ENOUGH,
   MUST_END,
   markFront,
+  passWakeOn,
   recoverSlot,
   START_ONE,
   takeBatch,
@@ -163,11 +163,17 @@ export function publishAhead({ region }, entries) {
   markFront(region.m, HOST);
 }
 
-/** `Endings.#endThread` and `Threads.condemn`, which ask at most `tries` times here. True: the thread is to be terminated now. */
+/** `Threads.condemn`, but for the strike itself. */
+export function endThread({ region }, slot) {
+  discount(region.m, slot);
+  passWakeOn(region);
+}
+
+/** `Endings.#endThread`, which ask at most `tries` times here. True: the thread is to be terminated now. */
 export function condemn({ region }, slot, entry, tries = 2) {
   for (let k = 0; k < tries; k++) {
     const is = doom(region, slot, entry);
-    if (is === MUST_END) clearBit(region.m, LIVE_BITS, slot);
+    if (is === MUST_END) endThread({ region }, slot);
     if (is !== BUSY) return is === MUST_END;
   }
   return false;

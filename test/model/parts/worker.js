@@ -23,7 +23,7 @@ import {
   submitterOf,
 } from '#memory';
 import * as pool from '#pool';
-import { ABANDONED, complete, isIn, QUEUED, toSettled, toStarted, wake } from '#ring';
+import { ABANDONED, complete, isIn, QUEUED, toSettled, toStarted } from '#ring';
 import { noteStart } from './shared.js';
 
 const { NO_ENTRY } = pool;
@@ -110,7 +110,7 @@ export function claimAndRun(w, most = Number.POSITIVE_INFINITY) {
   for (let k = 0; k < most; k++) {
     if (w.inFlight.length > 0 && w.inFlight.length >= w.tasksPerWorker) return FULL;
     if (w.inFlight.length > 0 && isHeld(w)) {
-      passWakeOn(w.region);
+      pool.passWakeOn(w.region);
       return FULL;
     }
     if (mustLeave(w)) return LEAVE;
@@ -118,7 +118,7 @@ export function claimAndRun(w, most = Number.POSITIVE_INFINITY) {
     if (entry === NO_ENTRY) {
       entry = pool.claim(w.claimer, mostToClaim(w));
       if (entry === NO_ENTRY) return NOTHING;
-      if (w.relied) passWakeOn(w.region);
+      if (w.relied) pool.passWakeOn(w.region);
       w.relied = false;
     }
     run(w, entry);
@@ -138,22 +138,23 @@ export function giveBackRest(w) {
   if (batchLeft(load(w.region.m, w.at + SLOT_BATCH)) === 0) return;
   w.claimer.size = 1;
   pool.giveBack(w.claimer);
-  passWakeOn(w.region);
+  pool.passWakeOn(w.region);
 }
 
-/** `WorkerLoop.#passWakeOn`. */
-export function passWakeOn(region) {
-  if (pool.anySource(region) && pool.wakeFor(region.m) === pool.START_ONE) wake(region.m, slotAt(HOST));
+/** `WorkerLoop.#go` after `#claimAndRun`, which claimed nothing: its slice is over, or it may take nothing more. */
+export function turnAway(w) {
+  if (w.relied) pool.passWakeOn(w.region);
+  w.relied = false;
 }
 
 /** `Search.find` with `looks` looks. */
 export function find(w, looks) {
   if (!pool.startSearch(w.region.m, w.slot)) return false;
-  w.relied = true;
   let found = false;
   for (let k = 0; k < looks && !found; k++) found = pool.anySource(w.region);
   pool.endSearch(w.region.m);
-  return found;
+  w.relied = found || pool.anySource(w.region);
+  return w.relied;
 }
 
 /** Nobody has claimed the wake-up of the sleeper that gave up. */
@@ -190,7 +191,7 @@ export async function sleep(w) {
 export function leave(w) {
   pool.giveBack(w.claimer);
   pool.toLeaving(w.region.m, w.slot);
-  passWakeOn(w.region);
+  pool.passWakeOn(w.region);
 }
 
 /** `WorkerLoop.#go`: until it leaves. Returns the records it ran. With `looks` it searches before it parks. */

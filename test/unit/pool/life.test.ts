@@ -1,6 +1,6 @@
 /** The life of a slot's thread as the words say it, how it ended, and the phases up to the one in which no job starts any more. */
 import { describe, expect, it } from 'vitest';
-import { hasBit, IDLE_BITS, LIVE_BITS, REGION_PHASE, SLOT_LIFE, SLOT_LOADING, slotAt } from '#memory';
+import { hasBit, LIVE_BITS, REGION_PHASE, SLOT_LIFE, SLOT_LOADING, slotAt } from '#memory';
 import {
   announceEnd,
   discount,
@@ -44,14 +44,14 @@ describe('a thread', () => {
     expect(life()).toEqual([VACANT, false, 0]);
   });
 
-  it('that leaves or is ended is no longer idle, so nobody wakes it, not even if it parks once more', () => {
+  it('that leaves or is ended is woken by nobody, parked before or after', () => {
     const { m } = worldOf(40);
     for (const end of [toLeaving, discount]) {
       toStarting(m, worker);
       toLive(m, worker);
       publishIdle(m, worker);
       end(m, worker);
-      expect(hasBit(m, IDLE_BITS, worker)).toBe(false);
+      expect(unparkHottest(m)).toBe(false);
       publishIdle(m, worker); // it is being ended, and does not know
       expect(unparkHottest(m)).toBe(false);
       toVacant(m, worker);
