@@ -8,7 +8,6 @@
 import { load, peek, poke, store, waitAsync } from '#atomics';
 import {
   batchLeft,
-  HOST,
   metaFor,
   RECORD_HANDLER,
   RECORD_META,
