@@ -6,7 +6,7 @@
  * payload is where it belongs. What a verb inside a getter takes is another one.
  */
 import type { MessagePort } from 'node:worker_threads';
-import { Array, Buffer, copyBytes, Math, Number } from '#base';
+import { Array, Buffer, copyBytes, Math, Number, pop, push } from '#base';
 import { FORM_UNDEFINED, type Form } from './form.ts';
 import { TooLarge } from './not-plain.ts';
 
@@ -105,10 +105,10 @@ export class Scratch {
 const idle: Scratch[] = [];
 
 /** The caller's own until it gives it back. */
-export const takeScratch = (): Scratch => idle.pop() ?? new Scratch();
+export const takeScratch = (): Scratch => pop(idle) ?? new Scratch();
 
 /** Nothing of it may be used any more. */
 export function giveScratch(scratch: Scratch): void {
   scratch.release();
-  if (idle.length < IDLE_MAX) idle.push(scratch);
+  if (idle.length < IDLE_MAX) push(idle, scratch);
 }

@@ -95,13 +95,13 @@ litmus('a block goes round: freed by another, allocated, freed again', {
 const M = 'payload/arena.js';
 mutant('freed to the owner without an exchange', {
   module: M,
-  replace: ['const seen = cas(m, owner + SLOT_REMOTE, top, block);', 'exchange(m, owner + SLOT_REMOTE, block); const seen = top;'],
+  replace: ['const seen = cas(m, owner + SLOT_REMOTE, top, block);', 'poke(m, owner + SLOT_REMOTE, block); const seen = top;'],
 });
-mutant('the list taken without an exchange', {
+mutant('a block taken without an exchange', {
   module: M,
   replace: [
-    'let block = exchange(region.m, remote, NONE);',
-    'let block = load(region.m, remote); cas(region.m, remote, load(region.m, remote), NONE);',
+    'const seen = cas(m, remote, block, peek(m, block + BLOCK_NEXT));',
+    'const seen = block; poke(m, remote, peek(m, block + BLOCK_NEXT));',
   ],
 });
 mutant('linked after it is pushed', {
@@ -116,7 +116,10 @@ mutant('the link not read anew after a push that failed', {
   replace: [/for \(;;\) \{\n\s*poke\(m, block \+ BLOCK_NEXT, top\);/, 'poke(m, block + BLOCK_NEXT, top); for (;;) {'],
 });
 mutant('freed by another as if by the owner', { module: M, replace: ['if (ownerOf(header) === self)', 'if (true)'] });
-mutant('the next of a block is read after it was put on the other list', {
+mutant('a block is put on the other list before it is off this one', {
   module: M,
-  replace: [/const below = peek\(m, block \+ BLOCK_NEXT\);\n(\s*pushFree\(.*\);)\n/, '$1 const below = peek(m, block + BLOCK_NEXT);\n'],
+  replace: [
+    /const seen = cas\(m, remote, block, peek\(m, block \+ BLOCK_NEXT\)\);\n\s*if \(seen === block\) \{\n\s*(pushFree\(.*\);)/,
+    'const below = peek(m, block + BLOCK_NEXT); $1 const seen = cas(m, remote, block, below); if (seen === block) {',
+  ],
 });

@@ -5,13 +5,13 @@
  */
 import { store } from '#atomics';
 import { clearBit, HOST, hasBit, IDLE_BITS, LIVE_BITS, REGION_SEARCHER, REGION_TARGET, SLOT_FRONT, SLOT_LANE, slotAt } from '#memory';
-import { claim, giveBack, markFront, publishIdle, toStarting, unmarkFront, wakeFor } from '#pool';
+import { passWakeOn, claim, giveBack, markFront, publishIdle, toStarting, unmarkFront, wakeFor } from '#pool';
 import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { beforeSleep, endsOf, host, onExit } from './parts/host.js';
 import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, startable, startsOf, viewOf } from './parts/shared.js';
-import { begin, claimAndRun, find, handOver, leave, park, passWakeOn, run, sleep, worker } from './parts/worker.js';
+import { begin, claimAndRun, find, handOver, leave, park, run, sleep, worker } from './parts/worker.js';
 
 /** So many jobs in the host's lane; workers 1 and 2, which claim up to `maxBatch` together. */
 const setup =

@@ -4,13 +4,13 @@
  */
 import { load, store, wait } from '#atomics';
 import { HOST, hasBit, LIVE_BITS, REGION_TARGET, SLOT_FRONT, SLOT_LANE, SLOT_LIFE, slotAt } from '#memory';
-import { LEAVING, LIVE, publishIdle, runningWorkers, toLeaving, STARTING, toLive, toStarting, toVacant, VACANT } from '#pool';
+import { LEAVING, LIVE, passWakeOn, publishIdle, runningWorkers, toLeaving, STARTING, toLive, toStarting, toVacant, VACANT } from '#pool';
 import { openLane, publish } from '#ring';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
 import { host, settleAll, startThread, submit } from './parts/host.js';
 import { handedOver, makeJobs, makeLane, makeLive, makeRegion, onceEach, reachable, startable, viewOf } from './parts/shared.js';
-import { leave, passWakeOn, settleOne, sleep, worker, workUntilLeaving } from './parts/worker.js';
+import { leave, settleOne, sleep, worker, workUntilLeaving } from './parts/worker.js';
 
 const setup =
   (jobs, ...live) =>
@@ -183,11 +183,11 @@ litmus('exit is seen after leaving', {
 
 mutant('leaves before it stops counting', {
   module: 'parts/worker.js',
-  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, 'passWakeOn(w.region); $1'],
+  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*pool\.passWakeOn\(w\.region\);/, 'pool.passWakeOn(w.region); $1'],
 });
 mutant('leaves and tells nobody', {
   module: 'parts/worker.js',
-  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*passWakeOn\(w\.region\);/, '$1'],
+  replace: [/(pool\.toLeaving\(w\.region\.m, w\.slot\);)\n\s*pool\.passWakeOn\(w\.region\);/, '$1'],
 });
 mutant('leaves without giving back', {
   module: 'parts/worker.js',
@@ -196,11 +196,11 @@ mutant('leaves without giving back', {
 });
 mutant('leaves and still counts', {
   module: 'pool/life.js',
-  replace: [/(SLOT_LIFE, LEAVING\);)\n\s*clearBit\(m, LIVE_BITS, slot\);/, '$1'],
+  replace: [/(SLOT_LIFE, LEAVING\);)\n\s*discount\(m, slot\);/, '$1'],
 });
 mutant('the host is not woken for a thread', {
-  module: 'parts/worker.js',
-  replace: ['pool.wakeFor(region.m) === pool.START_ONE', 'pool.wakeFor(region.m) === -1'],
+  module: 'pool/idle.js',
+  replace: ['wakeFor(region.m) === START_ONE', 'wakeFor(region.m) === -1'],
 });
 mutant('live is never said', {
   by: 'exit is seen after leaving',

@@ -147,7 +147,7 @@ const TAKES = /if \(cas\(m, at \+ SLOT_BATCH, batch, newBatch\(batch, 0\)\) === 
 mutant('a new batch under the old epoch', {
   module: 'memory/words.js',
   by: 'rescued while its owner claims the next batch',
-  replace: ['((word >>> EPOCH_SHIFT) + 1) << EPOCH_SHIFT', '(word >>> EPOCH_SHIFT) << EPOCH_SHIFT'],
+  replace: ['((word >>> LEFT_BITS) + 1) << LEFT_BITS', '(word >>> LEFT_BITS) << LEFT_BITS'],
 });
 mutant('rescued twice: a lost exchange counts as won', {
   module: CLAIM,

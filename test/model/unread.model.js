@@ -4,7 +4,7 @@
  */
 import { load, notify, store, wait } from '#atomics';
 import { HOST, SLOT_UNREAD, slotAt } from '#memory';
-import { isCrowded, lowerUnread, nextFall, raiseUnread, resetUnread, tellFall, unreadMost } from '#payload';
+import { isCrowded, lowerUnread, nextFall, raiseUnread, takeBackRaised, tellFall, unreadMost } from '#payload';
 import { mayStart, stopStarting } from '#pool';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
@@ -14,11 +14,13 @@ import { makeRegion } from './parts/shared.js';
 const RESULT_BYTES = 64;
 const MOST = unreadMost(3 * 64);
 
+/** The worker that has settled results, or died before it settled the last. */
+const SETTLER = 3;
 /** So many results are settled and not read. */
 const setup = (results) => () => {
   const region = makeRegion(3);
   const { m } = region;
-  for (let k = 0; k < results; k++) raiseUnread(m, HOST, RESULT_BYTES);
+  for (let k = 0; k < results; k++) raiseUnread(m, SETTLER, HOST, RESULT_BYTES);
   return { region, m, settled: m.length - 8 };
 };
 
@@ -62,7 +64,7 @@ litmus('another settles while the submitter reads', {
   threads: {
     worker: startOne,
     settler: ({ m, settled }) => {
-      raiseUnread(m, HOST, RESULT_BYTES);
+      raiseUnread(m, SETTLER, HOST, RESULT_BYTES);
       store(m, settled, 1);
       notify(m, settled, 1);
     },
@@ -76,12 +78,12 @@ litmus('another settles while the submitter reads', {
   outcomes: { 'starts, 0 unread': 'however high it was, it falls to half in the end' },
 });
 
-litmus('a count that a death left too high is reset', {
-  setup: setup(2), // raised, and never settled
+litmus('17.2 what a dead worker raised and never settled is taken back', {
+  setup: setup(2), // the last of them was never settled
   describe,
-  threads: { worker: startOne, submitter: ({ m }) => resetUnread(m, HOST) },
+  threads: { worker: startOne, submitter: ({ m }) => takeBackRaised(m, HOST, SETTLER) },
   outcome: (s, { worker }) => `${worker}, ${left(s)}`,
-  outcomes: { 'starts, 0 unread': 'a reset is a fall' },
+  outcomes: { 'starts, 2 unread': 'what is taken back is a fall' },
 });
 
 litmus('one that waits for a fall is told to leave', {
@@ -115,13 +117,13 @@ mutant('a fall wakes one', { by: 'two wait for one fall', module: M, replace: ['
 mutant('raised by a load and a store', {
   by: 'another settles while the submitter reads',
   module: M,
-  replace: [/add\((m, slotAt\(submitter\) \+ SLOT_UNREAD), unitsOf\(bytes\)\);/, 'store($1, load($1) + unitsOf(bytes));'],
+  replace: [/add\((m, slotAt\(submitter\) \+ SLOT_UNREAD), units\);/, 'poke($1, load($1) + units);'],
 });
 mutant('a fall to half is none', { module: M, replace: ['before - units <= most / 2', 'before - units < most / 2'] });
-mutant('a reset tells nobody', {
-  by: 'a count that a death left too high is reset',
+mutant('17.2 what is taken back tells nobody', {
+  by: '17.2 what a dead worker raised and never settled is taken back',
   module: M,
-  replace: [/(SLOT_UNREAD, 0\);)\n\s*tellFall\(m, submitter\);/, '$1'],
+  replace: [/(SLOT_UNREAD, -units\);)\n\s*tellFall\(m, submitter\);/, '$1'],
 });
 mutant('told to leave before there is a reason', {
   module: 'unread.model.js',
