@@ -129,7 +129,8 @@ describe('timeoutMs', () => {
   test('of the queue, for pushed and submitted tasks: onError is told, once each', async () => {
     const gate = new Gate();
     const onError = vi.fn();
-    const queue = queueOf({ concurrency: 1, timeoutMs: 5, graceMs: 1, onError, workerData: gate.workerData });
+    // Long enough for the last one to import its module in a new thread of a loaded machine.
+    const queue = queueOf({ concurrency: 1, timeoutMs: 400, graceMs: 1, onError, workerData: gate.workerData });
     queue.push(its('loop'), 0);
     queue.submit(its('never'), 1);
     queue.pushBatch(its('waitForEver'), [2]);
