@@ -3,12 +3,14 @@ import { readFileSync } from 'node:fs';
 import { cpuQuota, groupFolders, Math, memoryLimit, Number, type ReadText, performance } from '#base';
 import { close, isAt, nextNumber, numberOf, open, read, toNextLine } from './kept-file.ts';
 
-/** A group with a limit that was found when the probe was made. */
+/** A group with a limit, as it was when the probe was made. */
 interface Group {
+  /** Processors, or bytes. */
   readonly limit: number;
-  readonly usage: number; // descriptors
-  readonly stat: number;
-  /** Processors: ms of CPU time used when last looked. */
+  /** CPU time in ms, or bytes; NaN where it cannot be read. */
+  readonly used: () => number;
+  readonly descriptors: readonly number[];
+  /** CPU time when last looked. */
   seen: number;
 }
 
@@ -36,12 +38,8 @@ export class Room {
     this.#stat = open(`${root}/proc/stat`);
     this.#meminfo = open(`${root}/proc/meminfo`);
     this.#allowed = allowedProcessors(text);
-    this.#cpuGroups = groupFolders('cpu', text)
-      .map((folder) => group(root + folder, cpuQuota(folder, text), 'cpuacct.usage', 'cpu.stat'))
-      .filter((found) => found !== undefined);
-    this.#memoryGroups = groupFolders('memory', text)
-      .map((folder) => group(root + folder, memoryLimit(folder, text), '', 'memory.stat'))
-      .filter((found) => found !== undefined);
+    this.#cpuGroups = limited('cpu', cpuQuota, cpuGroup, root, text);
+    this.#memoryGroups = limited('memory', memoryLimit, memoryGroup, root, text);
     this.idleProcessors(); // a first look, to count from
   }
 
@@ -80,8 +78,9 @@ export class Room {
     let left = Infinity;
     for (let k = 0; k < this.#cpuGroups.length; k++) {
       const group = this.#cpuGroups[k] as Group;
-      const usedMs = usedCpuMs(group);
-      left = Math.min(left, group.limit - (usedMs - group.seen) / ms);
+      const usedMs = group.used();
+      const now = group.limit - (usedMs - group.seen) / ms;
+      if (now < left) left = now; // not of NaN
       group.seen = usedMs;
     }
     return left;
@@ -92,8 +91,8 @@ export class Room {
     let free = numberOf('MemAvailable:') / numberOf('MemTotal:');
     for (let k = 0; k < this.#memoryGroups.length; k++) {
       const group = this.#memoryGroups[k] as Group;
-      const used = usedBytes(group);
-      if (!Number.isNaN(used)) free = Math.min(free, Math.max(0, 1 - used / group.limit));
+      const share = Math.max(0, 1 - group.used() / group.limit);
+      if (share < free) free = share; // not of NaN
     }
     return Number.isNaN(free) ? undefined : free;
   }
@@ -101,9 +100,54 @@ export class Room {
   close(): void {
     close(this.#stat);
     close(this.#meminfo);
-    for (const { usage, stat } of [...this.#cpuGroups, ...this.#memoryGroups]) {
-      close(usage);
-      close(stat);
-    }
+    for (const group of [...this.#cpuGroups, ...this.#memoryGroups]) group.descriptors.forEach(close);
   }
+}
+
+function limited(
+  controller: 'cpu' | 'memory',
+  limitOf: (folder: string, text: ReadText) => number,
+  make: (folder: string, limit: number) => Group,
+  root: string,
+  text: ReadText,
+): Group[] {
+  return groupFolders(controller, text).flatMap((folder) => {
+    const limit = limitOf(folder, text);
+    return limit === Infinity ? [] : [make(root + folder, limit)];
+  });
+}
+
+function cpuGroup(folder: string, limit: number): Group {
+  const first = open(`${folder}/cpuacct.usage`); // version 1, in ns
+  const second = first >= 0 ? -1 : open(`${folder}/cpu.stat`);
+  const used = (): number => (read(first) ? nextNumber() / 1e6 : read(second) ? numberOf('usage_usec ') / 1e3 : NaN);
+  return { limit, used, descriptors: [first, second], seen: NaN };
+}
+
+/** What the group could drop at once, file pages not used lately, is not counted as used: the same as the system's MemAvailable. */
+function memoryGroup(folder: string, limit: number): Group {
+  const first = open(`${folder}/memory.usage_in_bytes`);
+  const usage = first >= 0 ? first : open(`${folder}/memory.current`);
+  const stat = open(`${folder}/memory.stat`);
+  const droppable = first >= 0 ? 'total_inactive_file ' : 'inactive_file ';
+  const used = (): number => {
+    const bytes = read(usage) ? nextNumber() : NaN;
+    return bytes - ((read(stat) && numberOf(droppable)) || 0);
+  };
+  return { limit, used, descriptors: [usage, stat], seen: NaN };
+}
+
+/** From a list like `0-3,8`. */
+function allowedProcessors(text: ReadText): boolean[] {
+  const allowed: boolean[] = [];
+  try {
+    const [, list = ''] = /^Cpus_allowed_list:\s*(\S+)/m.exec(text('/proc/self/status')) ?? [];
+    for (const range of list.split(',')) {
+      const [from, to = from] = range.split('-').map((number) => +number);
+      for (let k = from as number; k <= (to as number); k++) allowed[k] = true;
+    }
+  } catch {
+    // then nothing is known of processors
+  }
+  return allowed;
 }
