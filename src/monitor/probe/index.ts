@@ -10,6 +10,7 @@ import { loadNative } from './native.ts';
 import { Room } from './room.ts';
 import { Threads, type ThreadSample, UNKNOWN } from './threads.ts';
 
+export { loadNative, type Native } from './native.ts';
 export type { ThreadSample } from './threads.ts';
 export { threadTid } from './threads.ts';
 

@@ -10,27 +10,15 @@ export interface Native {
   release(bytes: Uint8Array, from: number, to: number): number;
 }
 
-const PACKAGE = '../../../'; // from dist/monitor/probe
-
-let loaded: Native | undefined;
-let tried = false;
+const PREBUILDS = '../../../native/prebuilds'; // from dist/monitor/probe
 
 /**
  * `undefined` on a system that has no prebuilt file, under `--no-addons`, in a bundle without the file, or where the file does
- * not fit: all of it is then done without. Asked once a thread.
+ * not fit: all of it is then done without. A test hands in a folder of its own.
  */
-export function loadNative(): Native | undefined {
-  if (!tried) {
-    tried = true;
-    loaded = load(`${PACKAGE}native/prebuilds/${platform()}-${arch()}/railhead.node`);
-  }
-  return loaded;
-}
-
-/** For tests, which have files of their own. */
-export function load(file: string): Native | undefined {
+export function loadNative(prebuilds: string = PREBUILDS): Native | undefined {
   try {
-    return createRequire(import.meta.url)(file);
+    return createRequire(import.meta.url)(`${prebuilds}/${platform()}-${arch()}/railhead.node`);
   } catch {
     return undefined;
   }
