@@ -9,8 +9,8 @@ const NEWLINE = 10;
 const ZERO = 48;
 const NINE = 57;
 
-/** Enough for the `cpu` lines of some 250 processors; the other files are much shorter. */
-const bytes = Buffer.allocUnsafeSlow(2 ** 14);
+/** Enough for the `cpu` lines of some 700 processors; the other files are much shorter. */
+const bytes = Buffer.allocUnsafeSlow(2 ** 16);
 let length = 0;
 /** Where the next number is looked for. */
 let at = 0;

@@ -28,10 +28,14 @@ export class Room {
   readonly #allowed: readonly boolean[];
   readonly #cpuGroups: readonly Group[];
   readonly #memoryGroups: readonly Group[];
+  /** As counted last. */
   #idle = 0;
   #total = 0;
-  #at = 0;
-  #processors: number | undefined;
+  /** As they were, and when, at the last answer. */
+  #idleThen = 0;
+  #totalThen = 0;
+  #then = 0;
+  #answer: number | undefined;
 
   constructor(root: string) {
     const text: ReadText = (path) => readFileSync(root + path, 'utf8');
@@ -40,47 +44,50 @@ export class Room {
     this.#allowed = allowedProcessors(text);
     this.#cpuGroups = limited('cpu', cpuQuota, cpuGroup, root, text);
     this.#memoryGroups = limited('memory', memoryLimit, memoryGroup, root, text);
-    this.idleProcessors(); // a first look, to count from
+    this.#count();
+    this.#begin(); // there is nothing to compare with yet
   }
 
-  /** Counted since the last call that was at least 20 ms before: the system's own counts move in steps of 10 ms. */
+  /** Since the last call that was at least 20 ms before: the system's own counts move in steps of 10 ms. */
   idleProcessors(): number | undefined {
-    if (!read(this.#stat)) return undefined;
-    let idle = 0;
-    let total = 0;
+    const processors = this.#count();
+    const passed = this.#total - this.#totalThen;
+    if (processors === 0 || passed < LEAST_TICKS * processors) return this.#answer;
+    const idle = (processors * (this.#idle - this.#idleThen)) / passed;
+    this.#answer = Math.max(0, Math.min(idle, this.#begin(), processors));
+    return this.#answer;
+  }
+
+  /** Adds up the times of the processors this process may use; how many they are. */
+  #count(): number {
     let processors = 0;
+    this.#idle = this.#total = 0;
+    read(this.#stat);
     toNextLine(); // the first is the sum
     for (; isAt('cpu'); toNextLine()) {
       if (this.#allowed[nextNumber()] !== true) continue;
       processors++;
       for (let k = 0; k < TIMES; k++) {
         const time = nextNumber();
-        total += time;
-        if (k === IDLE || k === IOWAIT) idle += time;
+        this.#total += time;
+        if (k === IDLE || k === IOWAIT) this.#idle += time;
       }
     }
-    const passed = total - this.#total;
-    if (processors === 0 || passed < LEAST_TICKS * processors) return this.#processors;
-    const first = this.#at === 0;
-    const free = (processors * (idle - this.#idle)) / passed;
-    const left = this.#leftOfQuota();
-    this.#idle = idle;
-    this.#total = total;
-    this.#processors = first ? undefined : Math.max(0, Math.min(free, left, processors));
-    return this.#processors;
+    return processors;
   }
 
-  /** What the groups' quotas leave of the time since the last look, in processors. */
-  #leftOfQuota(): number {
-    const now = performance.now();
-    const ms = now - this.#at;
-    this.#at = now;
+  /** From here the next answer counts. Returns what the groups' quotas have left of the time until here, in processors. */
+  #begin(): number {
+    const ms = performance.now() - this.#then;
+    this.#then += ms;
+    this.#idleThen = this.#idle;
+    this.#totalThen = this.#total;
     let left = Infinity;
     for (let k = 0; k < this.#cpuGroups.length; k++) {
       const group = this.#cpuGroups[k] as Group;
       const usedMs = group.used();
-      const now = group.limit - (usedMs - group.seen) / ms;
-      if (now < left) left = now; // not of NaN
+      const here = group.limit - (usedMs - group.seen) / ms;
+      if (here < left) left = here; // not of NaN
       group.seen = usedMs;
     }
     return left;

@@ -146,10 +146,11 @@ for (const native of [true, false]) {
 
     it('idle processors are some of those there are, and memory free is a share', async () => {
       const probe = made({ native });
-      const idle = await until(
-        () => [probe.idleProcessors()].find((found) => found !== undefined && { found }) ?? false,
-        'a first answer',
-      ).catch(() => 0);
+      let idle: number | undefined;
+      await until(() => {
+        idle = probe.idleProcessors();
+        return idle !== undefined;
+      }, 'a first answer');
       expect(idle).toBeGreaterThanOrEqual(0);
       expect(idle).toBeLessThanOrEqual(availableParallelism());
       expect(probe.memoryFree()).toBeGreaterThan(0);
@@ -170,7 +171,7 @@ for (const native of [true, false]) {
       const probe = made({ native });
       const sampler = await start('sample', native);
       const [, ...places] = sampler.words.keys();
-      for (let round = 0; round < 8; round++) {
+      for (let round = 0; round < 5; round++) {
         const threads = await Promise.all([1, 2, 3, 4].map((k) => start(k % 2 === 0 ? 'wait' : 'spin', native)));
         for (const [k, { tid }] of threads.entries()) {
           Atomics.store(sampler.words, places[k] as number, tid);
