@@ -12,8 +12,22 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'railhead-package-'));
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
 const MOST_BYTES = 1024 * 1024;
-const ALLOWED = [/^dist\/.+\.js$/, /^dist\/.+\.d\.ts$/, /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|SECURITY\.md)$/];
-const NEEDED = ['dist/index.js', 'dist/index.d.ts', 'dist/queue/worker-entry.js', 'LICENSE', 'README.md', 'SECURITY.md', 'CHANGELOG.md'];
+const ALLOWED = [
+  /^dist\/.+\.js$/,
+  /^dist\/.+\.d\.ts$/,
+  /^native\/prebuilds\/[\w-]+\/railhead\.node$/,
+  /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|SECURITY\.md)$/,
+];
+const NEEDED = [
+  'dist/index.js',
+  'dist/index.d.ts',
+  'dist/queue/worker-entry.js',
+  'native/prebuilds/linux-x64/railhead.node',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+];
 
 let failed = 0;
 function check(name, work) {

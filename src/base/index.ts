@@ -2,6 +2,7 @@
 export * from './realm.ts';
 export { assert, BrokenInvariant } from './assert.ts';
 export * from './brand.ts';
+export { cpuQuota, groupFolders, memoryLimit, type ReadText } from './cgroups.ts';
 export { ticks } from './clock.ts';
 export { ERRORS, RailheadError, railheadError, type DeathReason, type ErrorCode, type ErrorExtra } from './errors.ts';
 export { fromWire } from './error-unwire.ts';
