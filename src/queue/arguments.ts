@@ -20,8 +20,8 @@ import {
 } from '#payload';
 import type { Records } from '#ring';
 import type { Defined } from './definitions.ts';
-import type { Job, Watch } from './job.ts';
 import type { HostPorts } from './ports.ts';
+import type { Job, Watch } from './registry.ts';
 
 export class Arguments {
   readonly #region: Region;

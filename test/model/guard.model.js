@@ -1,6 +1,6 @@
 /**
  * The guard: a worker crosses between user code and shared structures while the host means to end its thread because of one job.
- * The functions are `pool/guard.ts` and `pool/doom.ts`; the host is `Endings.#endThread` in `parts/host.js`.
+ * The functions are `pool/guard.ts` and `pool/doom.ts`; the host is `Cancellation.#endThread` in `parts/host.js`.
  */
 import { load, peek, poke, store } from '#atomics';
 import { HOST, inState, RECORD_STATE, recordAt, SLOT_FRONT, SLOT_GUARD, SLOT_RUN, slotAt } from '#memory';
