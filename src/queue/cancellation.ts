@@ -8,7 +8,7 @@
 import { load } from '#atomics';
 import { type Entry, performance, type RecordNumber, setImmediate, type Slot, toWire } from '#base';
 import { entryFor, RECORD_STATE, type Region, recordAt } from '#memory';
-import { announceEnd, BUSY, doom, MUST_END, placeOf, runningEntries, takeBatch } from '#pool';
+import { announceEnd, BUSY, MUST_END, placeOf, runningEntries, takeBatch, toDoomed } from '#pool';
 import { LEFT_RUNNING, TOO_LATE } from '#ring';
 import type { Registry } from './registry.ts';
 import type { Submitter } from './submitter.ts';
@@ -92,7 +92,7 @@ export class Cancellation {
 
   #endThread(thread: Thread, entry: Entry, until: number): void {
     if (thread.condemned || this.#threads.at(thread.slot) !== thread) return;
-    const is = doom(this.#region, thread.slot, entry);
+    const is = toDoomed(this.#region, thread.slot, entry);
     if (is === MUST_END || (is === BUSY && performance.now() >= until)) this.#threads.condemn(thread, entry);
     else if (is === BUSY) setImmediate(() => this.#endThread(thread, entry, until));
   }

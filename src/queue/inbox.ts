@@ -9,7 +9,7 @@
  * shared word does not.
  */
 import { waitAsync } from '#atomics';
-import { clearInterval, performance, queueMicrotask, setImmediate, setInterval } from '#base';
+import { clearInterval, performance, queueMicrotask, setImmediate, setInterval, type SlotAt } from '#base';
 import { HOST, type Region, SLOT_WAKE, slotAt } from '#memory';
 import { ARMED, arm, disarm, hasCompleted } from '#ring';
 import type { Counters } from './counters.ts';
@@ -33,7 +33,7 @@ export class Inbox {
   readonly #submitter: Submitter;
   readonly #counters: Counters;
   readonly #staffing: Staffing;
-  readonly #slot: number = slotAt(HOST);
+  readonly #at: SlotAt = slotAt(HOST);
   /** While it is ref'd, the process stays alive. */
   readonly #keepAlive: NodeJS.Timeout = setInterval(() => {}, LONGEST_TIMER_MS).unref();
   #keepsAlive = false;
@@ -88,7 +88,7 @@ export class Inbox {
 
   /** Settles results for the rest of the slice. True: there were any. */
   #settleSlice(): boolean {
-    if (!hasCompleted(this.#region.m, this.#slot) && !this.#submitter.settleCompleted(0)) return false;
+    if (!hasCompleted(this.#region.m, this.#at) && !this.#submitter.settleCompleted(0)) return false;
     while (this.#submitter.settleCompleted(SETTLE_JOBS) && !this.#sliceIsOver());
     return true;
   }
@@ -103,7 +103,7 @@ export class Inbox {
     const until = performance.now() + this.#lookUs / 1000;
     do {
       for (let k = 0; k < LOOKS; k++) {
-        if (!hasCompleted(this.#region.m, this.#slot)) continue;
+        if (!hasCompleted(this.#region.m, this.#at)) continue;
         this.#lookUs = LONGEST_LOOK_US;
         return this.#settleSlice();
       }
@@ -142,13 +142,13 @@ export class Inbox {
   /** Arms, checks every reason to stay awake once more, and lets a worker wake us. */
   #sleep(): void {
     const { m } = this.#region;
-    arm(m, this.#slot);
+    arm(m, this.#at);
     this.#armed = true;
     this.#staffing.makeUp(); // a worker that leaves or hands over asks for threads by waking us
-    if (hasCompleted(m, this.#slot)) return this.#lookAgain();
+    if (hasCompleted(m, this.#at)) return this.#lookAgain();
     this.#armedAt = performance.now();
     if (this.#waiting) return; // the wait of an earlier sleep is still there, and serves this one
-    const wait = waitAsync(m, this.#slot + SLOT_WAKE, ARMED);
+    const wait = waitAsync(m, this.#at + SLOT_WAKE, ARMED);
     if (!wait.async) return this.#lookAgain();
     this.#waiting = true;
     void wait.value.then(this.#onWake);
@@ -156,7 +156,7 @@ export class Inbox {
 
   #disarm(): void {
     this.#armed = false;
-    disarm(this.#region.m, this.#slot); // if a worker was first, its notify comes too, and finds nothing to do
+    disarm(this.#region.m, this.#at); // if a worker was first, its notify comes too, and finds nothing to do
   }
 
   /** A worker has settled a job while we slept, or wants a thread started. */

@@ -5,7 +5,17 @@
  * result is read; blocks, ports and record are freed; the watches forget the job; the counters count it; its promise is settled.
  */
 import { load, peek, poke } from '#atomics';
-import { type Entry, type ErrorWire, fromWire, Math, railheadError, type RecordNumber, type Sequence, type Transferable } from '#base';
+import {
+  type Entry,
+  type ErrorWire,
+  fromWire,
+  Math,
+  railheadError,
+  type RecordNumber,
+  type Sequence,
+  type SlotAt,
+  type Transferable,
+} from '#base';
 import {
   CRASH_LOOP,
   entryFor,
@@ -108,7 +118,7 @@ export class Submitter {
   readonly #results: Results;
   readonly #records: Records;
   readonly #arguments: Arguments;
-  readonly #slot: number = slotAt(HOST);
+  readonly #at: SlotAt = slotAt(HOST);
   /** Settled records taken from the stack and not yet looked at: the oldest. */
   #taken: RecordNumber = NO_RECORD;
   /** Cancels since the last sweep of the lane, and how many call for the next. */
@@ -133,8 +143,8 @@ export class Submitter {
     this.#sweepLeast = this.#sweepAt;
     this.#arguments = new Arguments(region, this.#records, ports, { most: Math.min(options.maxPayloadBytes, LARGEST_BYTES), codec });
     const firstSequence = options.firstSequence ?? (0 as Sequence);
-    openLane(region, this.#slot + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, firstSequence);
-    openLane(region, this.#slot + SLOT_FRONT, FRONT_CAPACITY, firstSequence); // now: it is needed when memory may have run out
+    openLane(region, this.#at + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, firstSequence);
+    openLane(region, this.#at + SLOT_FRONT, FRONT_CAPACITY, firstSequence); // now: it is needed when memory may have run out
     setBit(region.m, LANE_BITS, HOST);
   }
 
@@ -154,18 +164,18 @@ export class Submitter {
 
   /** Makes a prepared job visible. False: the region is at its limit; take the job back. */
   publish(entry: Entry): boolean {
-    return publish(this.#region, this.#slot + SLOT_LANE, entry);
+    return publish(this.#region, this.#at + SLOT_LANE, entry);
   }
 
   /** Makes prepared jobs visible, as one run: all or none. */
   publishRun(entries: readonly Entry[]): boolean {
-    return publishRun(this.#region, this.#slot + SLOT_LANE, entries);
+    return publishRun(this.#region, this.#at + SLOT_LANE, entries);
   }
 
   /** Publishes ahead of everything in the lane: what a dead worker had claimed and not started. */
   publishAhead(entries: readonly Entry[]): void {
     if (entries.length === 0) return;
-    if (publishRun(this.#region, this.#slot + SLOT_FRONT, entries)) markFront(this.#region.m, HOST);
+    if (publishRun(this.#region, this.#at + SLOT_FRONT, entries)) markFront(this.#region.m, HOST);
     else for (const entry of entries) this.#failUnpublished(entry); // the region is at its limit: better told than lost
   }
 
@@ -188,7 +198,7 @@ export class Submitter {
   settleCompleted(most: number): boolean {
     for (let k = 0; k < most; ) {
       if (this.#taken === NO_RECORD) {
-        this.#taken = takeCompleted(this.#region, this.#slot);
+        this.#taken = takeCompleted(this.#region, this.#at);
         if (this.#taken === NO_RECORD) return false;
       }
       const record = this.#taken;
@@ -267,7 +277,7 @@ export class Submitter {
 
   /** Cancelled jobs leave void entries in the lane: drops them. Whoever ends jobs looks afterwards whether enough workers are awake. */
   #sweep(): void {
-    const live = sweepLane(this.#region, this.#slot + SLOT_LANE, this.#slot + SLOT_ENTRIES, this.#offered);
+    const live = sweepLane(this.#region, this.#at + SLOT_LANE, this.#at + SLOT_ENTRIES, this.#offered);
     this.#cancels = 0;
     this.#sweepAt = Math.max(this.#sweepLeast, live);
   }

@@ -25,7 +25,7 @@ import {
   anySource,
   BUSY,
   discount,
-  doom,
+  toDoomed,
   ENOUGH,
   MUST_END,
   markFront,
@@ -172,7 +172,7 @@ export function endThread({ region }, slot) {
 /** `Cancellation.#endThread`, which ask at most `tries` times here. True: the thread is to be terminated now. */
 export function condemn({ region }, slot, entry, tries = 2) {
   for (let k = 0; k < tries; k++) {
-    const is = doom(region, slot, entry);
+    const is = toDoomed(region, slot, entry);
     if (is === MUST_END) endThread({ region }, slot);
     if (is !== BUSY) return is === MUST_END;
   }
