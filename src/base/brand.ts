@@ -14,6 +14,8 @@ export type RecordNumber = Branded<'record'>;
 export type Entry = Branded<'entry'>;
 /** Number of a slot: 0 is the host thread, workers count from 1. */
 export type Slot = Branded<'slot'>;
+/** Index of a slot's first word: `slotAt(slot)`. What is added to it is one of the SLOT_ words. */
+export type SlotAt = Branded<'slot index'>;
 
 export const seqAdd = (s: Sequence, n: number): Sequence => ((s + n) | 0) as Sequence;
 export const seqDiff = (a: Sequence, b: Sequence): number => (a - b) | 0;

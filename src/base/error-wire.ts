@@ -1,5 +1,5 @@
 /**
- * How a thrown value crosses a thread: a tree of plain values that any codec of ours can carry; `error-unwire.ts` reads it.
+ * How a thrown value crosses a thread: a tree of plain values, which every form can carry; `error-unwire.ts` reads it.
  * The thread where it was thrown; pure.
  *
  * Primitives and Uint8Arrays stand for themselves; everything else is `[tag, …]`, keys and values of an object in one flat

@@ -16,6 +16,7 @@ import {
   type RecordNumber,
   SharedArrayBuffer,
   type Slot,
+  type SlotAt,
   textOf,
   type WordIndex,
 } from '#base';
@@ -143,7 +144,7 @@ function grow(buffer: SharedArrayBuffer, end: number): void {
   }
 }
 
-export const slotAt = (slot: Slot): number => SLOTS + slot * SLOT_WORDS;
+export const slotAt = (slot: Slot): SlotAt => (SLOTS + slot * SLOT_WORDS) as SlotAt;
 export const slotCount = (m: Int32Array): number => peek(m, REGION_SLOTS); // constant since the region was made
 
 /** Word index of a record. Its slab was entered in the directory before its number was published. */

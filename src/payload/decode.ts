@@ -4,8 +4,9 @@
  *
  * The bytes belong to the calling thread until it returns. Nothing of the result aliases them.
  */
-import { Buffer, copyBytes, Error, Float32Array, Float64Array, Object, readDouble, Uint8Array } from '#base';
-import * as tag from './codec.ts';
+import { Deserializer } from 'node:v8';
+import { Buffer, copyBytes, Error, Float32Array, Float64Array, Object, readDouble, subarray, Uint8Array } from '#base';
+import * as tag from './tags.ts';
 import {
   FORM_BUFFER,
   FORM_BYTES,
@@ -22,7 +23,6 @@ import {
   FORM_V8,
   type Form,
 } from './form.ts';
-import { deserialize } from './serialize.ts';
 import { knownKey, narrowText, wideText } from './text.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -34,7 +34,7 @@ let made: unknown[] | undefined;
 /** What FOREIGN names. */
 let foreign: readonly unknown[] = [];
 
-/** What a codec of the user's own wrote, copied out; it is not for us to read. */
+/** What the user's codec wrote, copied out; it is not for us to read. */
 export class Encoded {
   readonly bytes: Uint8Array;
 
@@ -262,4 +262,11 @@ function define(target: object, key: string, value: unknown): void {
     enumerable: true,
     configurable: true,
   } as PropertyDescriptor); // a field of Object.prototype is none of it
+}
+
+/** FORM_V8. Reads in place: nothing of the result aliases the bytes. */
+function deserialize(from: Buffer, offset: number, length: number): unknown {
+  const deserializer = new Deserializer(subarray(from, offset, offset + length));
+  deserializer.readHeader();
+  return deserializer.readValue();
 }

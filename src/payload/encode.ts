@@ -1,12 +1,12 @@
 /**
- * Value to bytes in a Scratch: the fast codec. Any thread, while its guard is OPEN: getters of the value run here.
+ * Value to bytes in a Scratch, as a tagged tree. Any thread, while its guard is OPEN: getters of the value run here.
  *
  * Carries what JSON-like data is made of, as structuredClone does. Objects of other kinds are set aside as foreign, and
  * `pack.ts` sees to them; what no way can carry is refused. A disguise is not looked for: an object whose prototype was set to
  * Object.prototype is taken by its own properties.
  */
 import { Array, ArrayBuffer, Buffer, Object, OwnMap, OwnSet, push, setBytes, sliceOf, types, Uint8Array, uncurry } from '#base';
-import * as tag from './codec.ts';
+import * as tag from './tags.ts';
 import {
   FORM_BYTES,
   FORM_FALSE,

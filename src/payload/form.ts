@@ -12,11 +12,11 @@ export const FORM_TEXT_1 = 5;
 export const FORM_TEXT_2 = 6;
 /** A Uint8Array, raw. */
 export const FORM_BYTES = 7;
-/** The tagged tree of `codec.ts`. */
+/** The tagged tree of `tags.ts`. */
 export const FORM_PLAIN = 8;
 /** What v8.Serializer writes. */
 export const FORM_V8 = 9;
-/** What the user's own codec wrote. */
+/** What the user's codec wrote. */
 export const FORM_CODEC = 10;
 /** An ArrayBuffer of fixed length, raw. */
 export const FORM_BUFFER = 12;

@@ -26,7 +26,7 @@ import { lowerUnread, raiseUnread } from './unread.ts';
 
 /**
  * @thread submitter. Writes what is in `scratch` as the argument. `keep`: in a block whatever its size, so that it outlives the
- * result, which is written into the record. False: the region is at its limit, and nothing was taken.
+ * result, which is written into the record. False: the region is at its limit; only the record's length was written then.
  */
 export function putArgument(region: Region, self: Slot, at: number, scratch: Scratch, flags: number, keep: boolean): boolean {
   const block = put(region, self, at, scratch, keep ? 0 : INLINE_BYTES);
@@ -38,7 +38,8 @@ export function putArgument(region: Region, self: Slot, at: number, scratch: Scr
 
 /**
  * @thread worker, which has read the argument. Writes what is in `scratch` as the result, or with the flag FAILED as an error in
- * wire form. False: the region is at its limit, and nothing was written.
+ * wire form. False: the region is at its limit. Then only the record's length has changed, and the next
+ * attempt writes it anew.
  */
 export function putResult(region: Region, self: Slot, at: number, scratch: Scratch, flags: number): boolean {
   const submitter = submitterOf(peek(region.m, at + RECORD_META)); // the attempt is not kept: only the argument's meta has it

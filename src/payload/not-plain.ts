@@ -33,7 +33,7 @@ export class TooLarge extends Error {
 }
 
 /** Something is to be moved that the value does not hold: it would be detached here and arrive nowhere. A bug in the caller. */
-export class NotHeld extends TypeError {
+export class NotInValue extends TypeError {
   readonly code = 'ERR_INVALID_ARG_TYPE';
 
   constructor(moved: object, at: number) {
@@ -41,11 +41,11 @@ export class NotHeld extends TypeError {
   }
 
   static {
-    NotHeld.prototype.name = 'TypeError'; // what a caller sees
+    NotInValue.prototype.name = 'TypeError'; // what a caller sees
   }
 }
 
-/** The user's own codec threw, or gave something else than bytes. `cause` is what it threw. */
+/** The user's codec threw, or gave something else than bytes. `cause` is what it threw. */
 export class CodecFailed extends Error {
   static {
     CodecFailed.prototype.name = 'CodecFailed';

@@ -1,31 +1,31 @@
 /**
  * Any value to the form in which it travels. Any thread, while its guard is OPEN: the value's own code runs here.
  *
- *   plain -----------------------------------> fast codec
+ *   plain -----------------------------------> tagged tree (`encode.ts`)
  *   with other kinds of the language in it --> v8.Serializer
- *   with others still --structuredClone------> fast codec, else v8.Serializer, else a port
+ *   with others still --structuredClone------> tagged tree, else v8.Serializer, else a port
  *   moved ------------------------------------> as the line above, or straight into a port
- *   with a codec of the user's own -----------> its bytes
+ *   where the queue has a `codec` ------------> the bytes of the user's codec
  *
  * It is the engine's own algorithm that reads whatever may be more than data: so exactly what structuredClone refuses is
  * refused, also among Node's own objects, which no serializer tells from plain ones. Its clone has no getters, so it can be
- * looked at and encoded at leisure.
+ * walked and encoded at leisure.
  *
- * Getters run once. If the codec has met any before it came to a foreign part, the clone is made of what it has read; what only
- * foreign parts hold is read then. Left: an object with getters that is reachable both directly and from within a Map, a Set
- * or an instance of a class is read for each, and is two objects then.
+ * A getter runs once. `encode` runs those that it meets before it comes to a part that it cannot carry (a foreign one). If it has run
+ * any, the value is not cloned, which would run them again, but what `encode` has read so far, with the foreign parts put back in; the
+ * getters within foreign parts run during that clone. One case is left: an object with getters that is reachable both directly and
+ * from within a Map, a Set or an instance of a class. It is read once on each way, and arrives as two objects.
  */
+import { Serializer } from 'node:v8';
 import * as workerThreads from 'node:worker_threads';
 import { Buffer, filter, Math, Number, OwnSet, push, structuredClone, type Transferable, types, Uint8Array } from '#base';
-import { type Codec, serializeWith } from './custom.ts';
+import { type Codec, serializeWith } from './user-codec.ts';
 import { decodeWith } from './decode.ts';
 import { encode } from './encode.ts';
 import { FORM_BUFFER, FORM_CODEC, FORM_PORT, FORM_V8, type Form } from './form.ts';
-import { isTransferable, movedOf } from './moved.ts';
-import { isRefusal, NotHeld, NotPlain, TooLarge, whatIs } from './not-plain.ts';
-import { PORT_BYTES, postTo, toPort } from './port.ts';
+import { isRefusal, NotInValue, NotPlain, TooLarge, whatIs } from './not-plain.ts';
+import { isTransferable, movedOf, PORT_BYTES, postTo, toPort } from './port.ts';
 import type { Scratch } from './scratch.ts';
-import { serialize } from './serialize.ts';
 import { survey } from './survey.ts';
 
 export interface Packing {
@@ -57,7 +57,7 @@ export function pack(value: unknown, into: Scratch, packing: Packing, transfer?:
   if (into.length > PORT_BYTES) toPort(into);
 }
 
-/** An error in wire form, which any codec of ours carries, whatever `maxPayloadBytes` is: its size is bounded. */
+/** An error in wire form, which the tagged tree carries, whatever `maxPayloadBytes` is: its size is bounded. */
 export function packWire(wire: unknown, into: Scratch): void {
   into.most = Number.POSITIVE_INFINITY;
   encode(wire, into);
@@ -85,6 +85,17 @@ function packOrdinary(value: unknown, into: Scratch): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * FORM_V8: the engine's own serialization. By the plain Serializer, not `serialize` of node:v8, which treats typed arrays and
+ * Buffers in a way of its own. It is given what has no getters, so no code of the user's runs here.
+ */
+function serialize(value: unknown): Buffer {
+  const serializer = new Serializer();
+  serializer.writeHeader();
+  serializer.writeValue(value);
+  return serializer.releaseBuffer();
 }
 
 const isPlainBuffer = (value: unknown): value is ArrayBuffer =>
@@ -141,7 +152,7 @@ function checkHeld(transfer: readonly Transferable[], held: ReadonlySet<object>)
   for (let at = 0; at < transfer.length; at++) {
     const moved = transfer[at] as Transferable;
     if (typeof moved === 'object' && moved !== null && !held.has(moved) && isTransferable(moved) && !isPool(moved))
-      throw new NotHeld(moved, at);
+      throw new NotInValue(moved, at);
   }
 }
 

@@ -35,7 +35,7 @@ export class Scratch {
 
   /** Beyond so many bytes TooLarge is thrown, as soon as that is known. */
   most: number = Number.POSITIVE_INFINITY;
-  /** After an `encode` that gave false: what the codec has set aside, and whether a getter may have run. */
+  /** After an `encode` that gave false: what `encode` has set aside, and whether a getter may have run. */
   readonly foreign: (object | bigint)[] = [];
   ranGetters = false;
   /** Where the first of it is, for the message. */

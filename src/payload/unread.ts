@@ -56,8 +56,8 @@ export function tellFall(m: Int32Array, submitter: Slot): void {
   notify(m, fall, Number.POSITIVE_INFINITY);
 }
 
-/** @thread worker, before it starts a job. */
-export const isCrowded = (m: Int32Array, submitter: Slot, most: number): boolean => load(m, slotAt(submitter) + SLOT_UNREAD) >= most;
+/** @thread worker, before it starts a job. As many results are unread as may be: nothing is started then. */
+export const isUnreadFull = (m: Int32Array, submitter: Slot, most: number): boolean => load(m, slotAt(submitter) + SLOT_UNREAD) >= most;
 
 /**
  * @thread worker, outside of the library. A promise for the next fall; undefined if `stillWaits` says no after the look at SLOT_FALL,

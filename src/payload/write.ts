@@ -1,6 +1,6 @@
 /** Numbers, text and keys into a Scratch that has room for them. Any thread; runs no user code. */
 import { charCodeAt, exec, Float32Array, Float64Array, Math, Uint8Array, writeTo } from '#base';
-import * as tag from './codec.ts';
+import * as tag from './tags.ts';
 import type { Scratch } from './scratch.ts';
 
 /** Up to here a loop is faster than a call into C++ (measured: equal at 14). */

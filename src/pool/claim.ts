@@ -9,7 +9,7 @@
  * the record's state lets only one copy start (I1).
  */
 import { cas, glance, load, peek, store } from '#atomics';
-import { type Entry, Math, push, type Sequence, type Slot } from '#base';
+import { type Entry, Math, push, type Sequence, type Slot, type SlotAt } from '#base';
 import {
   advanced,
   BATCH_MAX,
@@ -65,7 +65,7 @@ export function claimer(region: Region, slot: Slot, maxBatchSize: number, firstS
 }
 
 /** The next job of the batch, or `NO_ENTRY`. Taking it is an exchange, since a rescue may empty the batch at any moment. */
-export function takeNext(m: Int32Array, slot: number): Entry {
+export function takeNext(m: Int32Array, slot: SlotAt): Entry {
   const batch = load(m, slot + SLOT_BATCH); // edge batch-1: taking side
   if (batchLeft(batch) === 0) return NO_ENTRY;
   const entry = glance(m, slot + SLOT_ENTRIES + peek(m, slot + SLOT_ANNOUNCED) - batchLeft(batch)) as Entry;

@@ -1,12 +1,14 @@
 /**
  * The guard word: whether a worker's thread is in user code, so that nobody ends it while it changes shared structures.
- * Crossed by the worker; moved to DOOMED by whoever means to end the thread.
+ * The worker moves it between OPEN and LIBRARY; the host moves it to DOOMED when it means to end the thread (`terminate.ts`).
  *
- *   OPEN -enter-> LIBRARY -leave-> OPEN        and for the killer        OPEN -> DOOMED -> OPEN
+ *   worker:  OPEN -enterLibrary-> LIBRARY -leaveLibrary-> OPEN
+ *   host:    OPEN -toDoomed-> DOOMED -(it is not to be ended after all)-> OPEN
  *
- * OPEN while user code can run: boot, handler, event loop, import, getters met while a value is read, waits. LIBRARY is never
- * held across an await, a wait or anything that runs user code. A worker that finds itself doomed touches nothing more until
- * the killer changes its mind.
+ * It is OPEN whenever user code can run: while the thread boots, in a handler, in the event loop, during an import, while the getters
+ * of a value are read, and while the thread waits. So the library is always left before an await, a wait, or a call of user code, and
+ * a thread that is doomed stands outside of it. A worker that finds DOOMED where it wants to enter waits there, and changes nothing
+ * shared any more, until its thread is ended or the host puts OPEN back.
  */
 import { cas, load, store, wait } from '#atomics';
 

@@ -3,7 +3,7 @@
  *
  * Called while the guard is OPEN; what it changes in shared memory it changes in LIBRARY.
  *
- * A module that throws on load leaves this thread's module cache broken for it, so the thread is to be replaced: `spoiled`.
+ * A module that throws on load leaves this thread's module cache broken for it, so the thread is to be replaced (`threw`).
  * The failure counts in shared memory; after `FAILURES_MAX` in a row jobs of that handler fail at once until its back-off ends.
  */
 import { store } from '#atomics';
@@ -49,10 +49,10 @@ export interface NotLoaded {
   readonly id: number;
   readonly error: RailheadError;
   /**
-   * `spoiled`: the module threw, and this thread must not be used again once that is reported. `backing-off`: it was not tried,
+   * `threw`: the module threw, and this thread must not be used again once that is reported. `backing-off`: it was not tried,
    * and the next job asks again. `wrong`: trying again would change nothing.
    */
-  readonly why: 'spoiled' | 'backing-off' | 'wrong';
+  readonly why: 'threw' | 'backing-off' | 'wrong';
   /** This failure was the one that began a back-off. */
   readonly crashLoop: boolean;
 }
@@ -148,7 +148,7 @@ export class Handlers {
     const failures = noteFailure(this.#region, this.#slot, id, wire);
     leaveLibrary(this.#region.m, guard);
     const message = `The module of handler ${definition.name} could not be loaded from ${definition.url}: ${messageOf(thrown)}`;
-    return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: thrown }), why: 'spoiled', crashLoop: failures === FAILURES_MAX };
+    return { id, error: railheadError('E_HANDLER_LOAD', message, { cause: thrown }), why: 'threw', crashLoop: failures === FAILURES_MAX };
   }
 }
 

@@ -2,7 +2,6 @@
 export { LATE_MS, pump, receive, type Receivers, type ToHost, type ToWorker, WorkerChannel } from './channel.ts';
 export * from './claim.ts';
 export * from './definition.ts';
-export * from './doom.ts';
 export * from './guard.ts';
 export * from './handlers.ts';
 export { loadHooks } from './hooks.ts';
@@ -12,4 +11,5 @@ export * from './recover.ts';
 export type { WorkerSettings } from './settings.ts';
 export * from './sources.ts';
 export { TaskHandle } from './task-handle.ts';
+export * from './terminate.ts';
 export { WorkerLoop } from './worker.ts';

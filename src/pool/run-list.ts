@@ -5,26 +5,26 @@
  * A job has its place from before it starts until after it is handed over.
  */
 import { peek, store } from '#atomics';
-import { Array, type Entry, pop, push } from '#base';
+import { Array, type Entry, pop, push, type SlotAt } from '#base';
 import { type Region, RUN_MAX, recordAt, recordOf, SLOT_RUN } from '#memory';
 import { ABANDONED, isIn } from '#ring';
 import type { TaskHandle } from './task-handle.ts';
 
 export class RunList {
   readonly #region: Region;
+  /** The first of the list's words. */
   readonly #at: number;
   /** Free places, as a stack: the lowest on top. */
   readonly #free: number[] = Array.from({ length: RUN_MAX }, (_, k) => RUN_MAX - 1 - k);
   /** By place; only where the handler wanted one. */
   readonly #handles: (TaskHandle | undefined)[] = Array.from({ length: RUN_MAX }, () => undefined);
 
-  /** `slot`: the index of the worker's slot. */
-  constructor(region: Region, slot: number) {
+  constructor(region: Region, slot: SlotAt) {
     this.#region = region;
     this.#at = slot + SLOT_RUN;
   }
 
-  get full(): boolean {
+  get isFull(): boolean {
     return this.#free.length === 0;
   }
 
@@ -60,18 +60,18 @@ export class RunList {
   }
 
   /** Whether a job under way was given up: then its thread may be ended, and nothing new should be on it. */
-  isHeld(): boolean {
+  hasAbandoned(): boolean {
     let left = RUN_MAX - this.#free.length;
     for (let place = 0; left > 0; place++) {
       const entry = this.entryAt(place);
       if (entry === 0) continue;
-      if (this.isGivenUp(entry)) return true;
+      if (this.isAbandoned(entry)) return true;
       left--;
     }
     return false;
   }
 
-  isGivenUp(entry: Entry): boolean {
+  isAbandoned(entry: Entry): boolean {
     const at = recordAt(this.#region, recordOf(entry));
     return isIn(this.#region.m, at, entry, ABANDONED);
   }

@@ -9,7 +9,7 @@
  * its result, a codec.
  */
 import { peek, poke } from '#atomics';
-import { type Entry, Error, messageOf, Promise, railheadError } from '#base';
+import { type Entry, Error, messageOf, Promise, railheadError, type SlotAt } from '#base';
 import {
   CRASH_LOOP,
   RECORD_HANDLER,
@@ -37,11 +37,11 @@ import { type Waiting, Waits } from './waits.ts';
 export interface RunnerLinks {
   readonly channel: WorkerChannel;
   readonly codec: Codec | undefined;
-  /** A job that was under way has settled. */
+  /** A job that was under way has settled. Called OPEN, in a microtask or in the turn of a message, never inside `run` or `runNext`. */
   onSettled(): void;
-  /** A job that waited for its value can go on, or need not be waited for. */
+  /** `hasNext` or `full` may have changed: a value has come, or is waited for no longer. Called OPEN, in a turn of a message or a timer. */
   onArrived(): void;
-  /** The library's own code threw. */
+  /** The library's own code threw. It ends the thread. */
   broken(error: unknown): void;
 }
 
@@ -53,7 +53,7 @@ export class Runner {
   readonly #runs: RunList;
   readonly #outcomes: Outcomes;
   readonly #waits: Waits;
-  readonly #at: number;
+  readonly #at: SlotAt;
   readonly #guard: number;
   readonly #startedBefore: number;
 
@@ -61,8 +61,8 @@ export class Runner {
   started = 0;
   /** Imports and async tasks under way. */
   inFlight = 0;
-  /** A module failed to load in this thread: it must be replaced. */
-  spoiled = false;
+  /** A module failed to load in this thread, or an error was thrown outside any task: it begins nothing new, and is replaced. */
+  mustEnd = false;
 
   constructor(region: Region, settings: WorkerSettings, handlers: Handlers, links: RunnerLinks) {
     this.#region = region;
@@ -92,17 +92,17 @@ export class Runner {
 
   /** As many as allowed are under way. */
   get full(): boolean {
-    return this.inFlight + this.#waits.counted >= this.#settings.tasksPerWorker || this.#runs.full;
+    return this.inFlight + this.#waits.counted >= this.#settings.tasksPerWorker || this.#runs.isFull;
   }
 
-  /** A job has waited for its value, and there is room for it. */
+  /** A job's value has come, or it may be asked for again, and there is room for it: `runNext`. */
   get hasNext(): boolean {
     return this.#waits.anyNext && this.inFlight + this.#waits.counted < this.#settings.tasksPerWorker;
   }
 
-  /** A job under way was given up. */
-  isHeld(): boolean {
-    return this.#runs.isHeld();
+  /** A job under way was given up: its thread may have to be ended, so nothing new should be on it. */
+  hasAbandoned(): boolean {
+    return this.#runs.hasAbandoned();
   }
 
   /** Runs the job, or begins it: async, with its module to import first, or with its value still to come. Not while full. */
@@ -134,7 +134,7 @@ export class Runner {
       enterLibrary(this.#region.m, this.#guard);
       this.inFlight--;
       if (!isLoaded(handler)) this.#refuse(handler, entry, at, place);
-      else if (this.#runs.isGivenUp(entry)) this.#outcomes.skip(entry, at, place);
+      else if (this.#runs.isAbandoned(entry)) this.#outcomes.skip(entry, at, place);
       else this.#call(handler, entry, at, place);
       leaveLibrary(this.#region.m, this.#guard);
       this.#links.onSettled();
@@ -144,7 +144,7 @@ export class Runner {
   }
 
   #refuse(handler: NotLoaded, entry: Entry, at: number, place: number): void {
-    if (handler.why === 'spoiled') this.spoiled = true;
+    if (handler.why === 'threw') this.mustEnd = true;
     this.#outcomes.fail(handler.error, handler.crashLoop ? CRASH_LOOP : 0, entry, at, place);
   }
 
@@ -214,13 +214,16 @@ export class Runner {
     enterLibrary(this.#region.m, this.#guard);
   }
 
-  /** Runs a job that has waited for its value, or asks for it again. Only while `hasNext`. */
+  /** Runs the oldest job whose value has come; where there is none, asks again for the value of one that was told `late`. Only while `hasNext`. */
   runNext(): void {
     leaveLibrary(this.#region.m, this.#guard);
-    const waiting = this.#waits.next();
-    if (waiting === undefined) return enterLibrary(this.#region.m, this.#guard);
+    const waiting = this.#waits.takeArrived();
+    if (waiting === undefined) {
+      this.#waits.askAgain();
+      return enterLibrary(this.#region.m, this.#guard);
+    }
     const { handler, entry, at, place, port } = waiting;
-    if (this.#runs.isGivenUp(entry)) return this.#skip(waiting);
+    if (this.#runs.isAbandoned(entry)) return this.#skip(waiting);
     let value: unknown;
     try {
       if (port === undefined) throw new Error('The host has it no more');
@@ -241,7 +244,7 @@ export class Runner {
   /** The submitter has given up on a job here, or the queue ends. One that still waits for its value is not run then. OPEN. */
   abort(entry: Entry, reason: unknown): void {
     this.#runs.abort(entry, reason);
-    const waiting = this.#runs.isGivenUp(entry) ? this.#waits.remove(entry) : undefined;
+    const waiting = this.#runs.isAbandoned(entry) ? this.#waits.remove(entry) : undefined;
     if (waiting === undefined) return;
     this.#skip(waiting);
     leaveLibrary(this.#region.m, this.#guard);

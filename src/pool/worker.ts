@@ -4,7 +4,7 @@
  *   claiming --nothing--> searching (one worker spins) --> one turn of the event loop --> parked --permit--> claiming
  *   claiming --1 ms or 500 jobs--> one turn of the event loop --> claiming
  *   claiming --as many async tasks as allowed--> waiting for one of them --> claiming
- *   claiming --more unread results than allowed--> waiting until the submitter has read some --> claiming
+ *   claiming --back-pressure: more unread results than allowed--> waiting until the submitter has read some --> claiming
  *   any --maxIdleMs, maxJobs, recycle, stop--> leaving
  *
  * Turns of the event loop keep promises, timers and sockets of handlers alive: in a bare loop they would wait until the queue
@@ -12,9 +12,9 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import { load, notify, store, waitAsync } from '#atomics';
-import { fromWire, Math, performance, setImmediate, setInterval, setTimeout, whenDone } from '#base';
+import { fromWire, Math, performance, setImmediate, setInterval, setTimeout, type SlotAt, whenDone } from '#base';
 import { batchLeft, HOST, type Region, REGION_RECYCLE, SLOT_BATCH, SLOT_GUARD, SLOT_PERMIT, slotAt } from '#memory';
-import { type Codec, isCrowded, nextFall } from '#payload';
+import { type Codec, isUnreadFull, nextFall } from '#payload';
 import type { Receivers, ToWorker, WorkerChannel } from './channel.ts';
 import { type Claimer, claim, claimer, giveBack, NO_ENTRY, takeNext } from './claim.ts';
 import { enterLibrary, LIBRARY, leaveLibrary } from './guard.ts';
@@ -34,7 +34,7 @@ const TURN = 1;
 const NOTHING = 2;
 const FULL = 3;
 const LEAVE = 4;
-const CROWDED = 5;
+const BACK_PRESSURE = 5;
 
 /** What a worker is given besides shared memory. */
 export interface WorkerLinks {
@@ -54,11 +54,11 @@ export class WorkerLoop {
   readonly #runner: Runner;
   readonly #search: Search;
   readonly #links: WorkerLinks;
-  readonly #at: number;
+  readonly #at: SlotAt;
   readonly #bornInRecycle: number;
 
   /** What the loop waits for: nothing, or one of the reasons above, or a permit. */
-  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | typeof CROWDED | 'permit' = 0;
+  #waitsFor: 0 | typeof TURN | typeof FULL | typeof LEAVE | typeof BACK_PRESSURE | 'permit' = 0;
   /** A wait for the fall of unread results is pending: there is never a second one. */
   #fallAwaited = false;
   #hasLeft = false;
@@ -93,16 +93,16 @@ export class WorkerLoop {
     return { ...this.#runner.receivers(), abort: ({ entry, reason }) => this.#runner.abort(entry, fromWire(reason)) };
   }
 
-  /** Nothing new begins here. */
-  get spoiled(): boolean {
-    return this.#runner.spoiled;
+  /** Nothing new begins here: the thread is to be replaced. */
+  get mustEnd(): boolean {
+    return this.#runner.mustEnd;
   }
 
   /** An error was thrown outside any handler's own promise: what runs may finish within `graceMs`, nothing new begins. */
-  spoil(): void {
-    this.#runner.spoiled = true;
+  endAfterError(): void {
+    this.#runner.mustEnd = true;
     setTimeout(() => this.#links.exitNow(1), Math.min(this.#settings.graceMs, LONGEST_TIMER_MS));
-    if (this.#waitsFor === CROWDED) this.#go();
+    if (this.#waitsFor === BACK_PRESSURE) this.#go();
     else this.#onPermit(); // if it is parked; else it will see by itself
   }
 
@@ -117,6 +117,7 @@ export class WorkerLoop {
     };
   }
 
+  /** A turn of the event loop has come, or what parked or waited may go on: a new slice of claiming begins. */
   readonly #onTurn: () => void = this.#ours(() => {
     const { maxHeapMb } = this.#settings;
     if (maxHeapMb > 0 && this.#runner.started > 0) this.#tooLarge = getHeapStatistics().used_heap_size > maxHeapMb * 1024 * 1024;
@@ -124,21 +125,28 @@ export class WorkerLoop {
     this.#go();
   });
 
-  /** A job that was under way has settled, in a microtask of any turn. */
+  /**
+   * A job that was under way has settled, in a microtask of any turn. Claims if that is what the loop waits for; if the worker is parked
+   * and now wholly idle, only its idle clock starts anew.
+   */
   readonly #onSettled: () => void = this.#ours(() => {
     if (this.#waitsFor === FULL || this.#waitsFor === LEAVE) this.#go();
     else if (this.#waitsFor === 'permit' && !this.#runner.busy) this.#windIdleClock();
   });
 
-  /** A job that waited for its value can go on, or need not be waited for. Jobs run in the loop only, so a parked worker wakes itself. */
+  /**
+   * A value that a job waits for has come, or is waited for no longer. Goes on if the loop waits; but a parked worker only gives itself
+   * the permit, so that it wakes as after any other wake, unless a waker was first.
+   */
   readonly #onArrived: () => void = this.#ours(() => {
-    if (this.#waitsFor === FULL || this.#waitsFor === LEAVE || this.#waitsFor === CROWDED) this.#go();
+    if (this.#waitsFor === FULL || this.#waitsFor === LEAVE || this.#waitsFor === BACK_PRESSURE) this.#go();
     else if (this.#waitsFor === 'permit' && this.#runner.hasNext && withdrawIdle(this.#region.m, this.#settings.slot)) {
       store(this.#region.m, this.#at + SLOT_PERMIT, 1);
       notify(this.#region.m, this.#at + SLOT_PERMIT, 1);
     }
   });
 
+  /** The loop. Comes and goes OPEN; ends by setting what it waits for, and from then on one of the callbacks above continues it. */
   #go(): void {
     this.#waitsFor = 0;
     for (;;) {
@@ -152,7 +160,7 @@ export class WorkerLoop {
           return this.#turn();
         case LEAVE:
           return this.#leave();
-        case CROWDED:
+        case BACK_PRESSURE:
           if (this.#awaitFall()) return;
           continue;
         case NOTHING:
@@ -175,7 +183,7 @@ export class WorkerLoop {
     setImmediate(this.#onTurn);
   }
 
-  /** Runs jobs until there is a reason to do something else. */
+  /** LIBRARY throughout, but while a job runs. Runs jobs until there is a reason to do something else, and returns which. */
   #claimAndRun(): number {
     const region = this.#region;
     const runner = this.#runner;
@@ -183,7 +191,7 @@ export class WorkerLoop {
       if (runner.busy) {
         const { hasNext } = runner;
         if (!hasNext && runner.full) return FULL;
-        if (runner.isHeld()) {
+        if (runner.hasAbandoned()) {
           passWakeOn(region); // others may have relied on us, and we take nothing new
           return FULL;
         }
@@ -196,7 +204,7 @@ export class WorkerLoop {
       }
       if (this.#hasLeft || this.#mustLeave()) return LEAVE;
       if (this.#slice.isOver()) return TURN;
-      if (isCrowded(region.m, HOST, this.#settings.unreadMost)) return CROWDED;
+      if (isUnreadFull(region.m, HOST, this.#settings.unreadMost)) return BACK_PRESSURE;
       let entry = takeNext(region.m, this.#at);
       if (entry === NO_ENTRY) {
         entry = claim(this.#claimer, this.#mostToClaim());
@@ -219,7 +227,7 @@ export class WorkerLoop {
     const { maxJobs } = this.#settings;
     if (maxJobs !== 0 && this.#runner.started >= maxJobs) return true;
     return (
-      this.#runner.spoiled || this.#tooLarge || !mayStart(this.#region.m) || load(this.#region.m, REGION_RECYCLE) !== this.#bornInRecycle
+      this.#runner.mustEnd || this.#tooLarge || !mayStart(this.#region.m) || load(this.#region.m, REGION_RECYCLE) !== this.#bornInRecycle
     );
   }
 
@@ -233,15 +241,15 @@ export class WorkerLoop {
 
   /** True: waiting until the submitter has read results. False: it has, or there is another reason to look again. */
   #awaitFall(): boolean {
-    this.#waitsFor = CROWDED;
+    this.#waitsFor = BACK_PRESSURE;
     if (this.#fallAwaited) return true;
     const { m } = this.#region;
-    const fall = nextFall(m, HOST, () => isCrowded(m, HOST, this.#settings.unreadMost) && !this.#mustLeave());
+    const fall = nextFall(m, HOST, () => isUnreadFull(m, HOST, this.#settings.unreadMost) && !this.#mustLeave());
     if (fall === undefined) return false;
     this.#fallAwaited = true;
     void whenDone(fall, () => {
       this.#fallAwaited = false;
-      if (this.#waitsFor === CROWDED) this.#onTurn();
+      if (this.#waitsFor === BACK_PRESSURE) this.#onTurn();
     });
     return true;
   }
@@ -272,6 +280,7 @@ export class WorkerLoop {
     return true;
   }
 
+  /** The wait for the permit has ended: woken, or by the worker itself. Does nothing unless the loop is parked. */
   readonly #onPermit: () => void = this.#ours(() => {
     if (this.#waitsFor !== 'permit') return; // it has left, or goes on already
     withdrawIdle(this.#region.m, this.#settings.slot); // still ours if this wake was a late one
@@ -288,7 +297,7 @@ export class WorkerLoop {
     else this.#idleTimer?.refresh();
   }
 
-  /** Times beyond a timer's reach are waited in pieces. */
+  /** `maxIdleMs` may be over: leaves if it is. Times beyond a timer's reach are waited in pieces. */
   readonly #onIdleTimer: () => void = this.#ours(() => {
     if (this.#waitsFor !== 'permit' || this.#runner.busy) return;
     if (performance.now() - this.#idleSince + 1 < this.#settings.maxIdleMs) this.#idleTimer?.refresh();
@@ -320,7 +329,7 @@ export class WorkerLoop {
    */
   onExit(): void {
     const { m } = this.#region;
-    if (!isLive(m, this.#settings.slot) || load(m, this.#at + SLOT_GUARD) === LIBRARY) return; // not claiming yet; or struck in the midst of a change
+    if (!isLive(m, this.#settings.slot) || load(m, this.#at + SLOT_GUARD) === LIBRARY) return; // not claiming yet; or it ends in the midst of a change
     this.#retire();
   }
 }

@@ -2,6 +2,7 @@
 import {
   Array,
   type Entry,
+  Number,
   Promise,
   type RailheadError,
   railheadError,
@@ -12,23 +13,25 @@ import {
   type Transferable,
 } from '#base';
 import { recordOf } from '#memory';
+import { type Counters, stopped } from './counters.ts';
 import type { Defined, Definitions } from './definitions.ts';
-import { abortError, type Endings } from './endings.ts';
-import { Job, SUBMITTED } from './job.ts';
+import type { Inbox } from './inbox.ts';
 import { refuseNotYetOfRun } from './not-yet.ts';
+import { Job, SUBMITTED } from './registry.ts';
 import type { Reports } from './reports.ts';
+import type { Staffing } from './staffing.ts';
 import type { Submitter } from './submitter.ts';
-import type { Tally } from './tally.ts';
+import { abortError, type Watches } from './watches/watches.ts';
 
 export interface AdmissionParts {
   readonly options: Readonly<ResolvedOptions>;
   readonly definitions: Definitions;
   readonly submitter: Submitter;
-  readonly endings: Endings;
-  readonly tally: Tally;
+  readonly watches: Watches;
+  readonly counters: Counters;
   readonly reports: Reports;
-  /** So many jobs were published: wakes and starts workers, and expects results. */
-  onPublished(jobs: number): void;
+  readonly staffing: Staffing;
+  readonly inbox: Inbox;
 }
 
 /** Why there is no entry to publish. */
@@ -52,7 +55,7 @@ export class Admission {
       const defined = this.define(given); // what is thrown here rejects the promise
       if (options === undefined) return this.#admit(defined, value, new Job(true, resolve, reject), undefined);
       const read = this.#readOptions(options);
-      this.#admit(defined, value, new Job(true, resolve, reject, this.#parts.endings.watchFor(read)), read.transfer);
+      this.#admit(defined, value, new Job(true, resolve, reject, this.#parts.watches.watchFor(read)), read.transfer);
     });
   }
 
@@ -67,7 +70,7 @@ export class Admission {
   /** Skips what cannot be sent. `defined` is one handler for all values, or one for each. */
   pushBatch(defined: Defined | readonly Defined[], values: readonly unknown[]): number {
     const entries: Entry[] = [];
-    for (let k = 0; k < values.length && this.#parts.tally.accepting; k++) {
+    for (let k = 0; k < values.length && this.#parts.counters.accepting; k++) {
       const its = Array.isArray(defined) ? (defined[k] as Defined) : (defined as Defined);
       const entry = this.#prepare(its, values[k], undefined);
       if (entry === FULL) break;
@@ -78,30 +81,48 @@ export class Admission {
 
   /** Admits exactly a prefix. */
   submitBatch(defined: Defined, values: readonly unknown[]): number {
-    const { tally } = this.#parts;
+    const { counters } = this.#parts;
     const entries: Entry[] = [];
-    for (let k = 0; k < values.length && tally.accepting && tally.hasRoom(k + 1); k++) {
+    for (let k = 0; k < values.length && counters.accepting && this.#makeRoom(k + 1); k++) {
       const entry = this.#prepare(defined, values[k], SUBMITTED);
       if (entry === FULL || entry === REFUSED) break;
       entries.push(entry);
     }
-    while (entries.length > 0 && !tally.hasRoom(entries.length)) this.#takeBack([entries.pop() as Entry]); // a getter of a value may have called a verb
+    while (entries.length > 0 && !this.#makeRoom(entries.length)) this.#takeBack([entries.pop() as Entry]); // a getter of a value may have called a verb
     return this.#publishRun(entries, SUBMITTED) ? entries.length : 0;
   }
 
   trySubmitBatch(defined: Defined, values: readonly unknown[]): boolean {
     if (values.length === 0) return true;
-    const { tally } = this.#parts;
+    const { counters } = this.#parts;
     const entries: Entry[] = [];
-    let whole = tally.accepting && tally.hasRoom(values.length);
+    let whole = counters.accepting && this.#makeRoom(values.length);
     for (let k = 0; k < values.length && whole; k++) {
       const entry = this.#prepare(defined, values[k], SUBMITTED);
       whole = entry !== FULL && entry !== REFUSED;
       if (whole) entries.push(entry as Entry);
     }
-    whole &&= tally.hasRoom(values.length);
+    whole &&= this.#makeRoom(values.length);
     if (!whole) this.#takeBack(entries);
     return whole && this.#publishRun(entries, SUBMITTED);
+  }
+
+  /** Room under `maxPending` for so many jobs: before there is none, what has come meanwhile is settled. False: there is none. */
+  #makeRoom(jobs: number): boolean {
+    const { counters, submitter } = this.#parts;
+    if (counters.hasRoom(jobs)) return true;
+    submitter.settleCompleted(Number.POSITIVE_INFINITY);
+    if (counters.hasRoom(jobs)) return true;
+    counters.noteRefusal();
+    return false;
+  }
+
+  /** @throws RailheadError `E_QUEUE_STOPPED` or `E_QUEUE_FULL` when one more job may not be admitted. */
+  #checkRoom(): void {
+    const { counters, options } = this.#parts;
+    if (!counters.accepting) throw stopped();
+    if (!this.#makeRoom(1))
+      throw railheadError('E_QUEUE_FULL', `The queue is full: \`maxPending\` allows ${options.maxPending} unsettled tasks`);
   }
 
   #readOptions(options: RunOptions): ResolvedRunOptions {
@@ -113,21 +134,21 @@ export class Admission {
 
   /** @throws whatever keeps the job out. */
   #admit(defined: Defined, value: unknown, job: Job, transfer: readonly Transferable[] | undefined): void {
-    const { endings, tally, submitter } = this.#parts;
-    tally.checkRoom();
+    const { submitter, watches } = this.#parts;
+    this.#checkRoom();
     const entry = this.#write(defined, value, job, transfer);
     try {
-      tally.checkRoom(); // a getter of the value may have called a verb, or aborted the signal
+      this.#checkRoom(); // a getter of the value may have called a verb, or aborted the signal
       if (job.watch?.signal?.aborted) throw abortError(job.watch.signal.reason);
     } catch (error) {
       this.#takeBack([entry]);
       throw error;
     }
     try {
-      if (job.watch !== undefined) endings.admit(job, 1); // before it can start: whatever throws here keeps it out
+      if (job.watch !== undefined) watches.add(job, 1); // before it can start: whatever throws here keeps it out
       if (!submitter.publish(entry)) throw noMemory();
     } catch (error) {
-      if (job.watch !== undefined) endings.release(job);
+      if (job.watch !== undefined) watches.remove(job);
       this.#takeBack([entry]);
       throw error;
     }
@@ -135,7 +156,7 @@ export class Admission {
   }
 
   #tryAdmit(given: unknown, value: unknown, job: Job | undefined): boolean {
-    const { tally, submitter } = this.#parts;
+    const { counters, submitter } = this.#parts;
     let defined: Defined;
     try {
       defined = this.define(given);
@@ -143,10 +164,10 @@ export class Admission {
       if ((error as RailheadError).code === 'E_QUEUE_FULL') return false; // no more handlers can be defined: full, as any other way
       throw error;
     }
-    if (!tally.accepting || (job !== undefined && !tally.hasRoom(1))) return false;
+    if (!counters.accepting || (job !== undefined && !this.#makeRoom(1))) return false;
     const entry = this.#prepare(defined, value, job);
     if (entry === FULL || entry === REFUSED) return false;
-    if (tally.accepting && (job === undefined || tally.hasRoom(1)) && submitter.publish(entry)) {
+    if (counters.accepting && (job === undefined || this.#makeRoom(1)) && submitter.publish(entry)) {
       this.#published(1, job);
       return true;
     }
@@ -171,7 +192,7 @@ export class Admission {
     const entry = submitter.prepare(defined, value, job, transfer);
     if (!defined.dropped) return entry;
     try {
-      submitter.setHandler(entry, definitions.again(defined));
+      submitter.setHandler(entry, definitions.redefine(defined));
     } catch (error) {
       this.#takeBack([entry]);
       throw error;
@@ -186,7 +207,7 @@ export class Admission {
   /** All or none: none where a getter of a value has stopped the queue meanwhile, or the region is at its limit. */
   #publishRun(entries: readonly Entry[], job: Job | undefined): boolean {
     if (entries.length === 0) return true;
-    if (!this.#parts.tally.accepting || !this.#parts.submitter.publishRun(entries)) {
+    if (!this.#parts.counters.accepting || !this.#parts.submitter.publishRun(entries)) {
       this.#takeBack(entries);
       return false;
     }
@@ -194,11 +215,13 @@ export class Admission {
     return true;
   }
 
+  /** From here workers may have them. They are counted, results are expected, and workers are woken or started for them. */
   #published(jobs: number, job: Job | undefined): void {
-    const { endings, options, tally } = this.#parts;
-    if (job?.watch === undefined && options.timeoutMs > 0) endings.admit(job, jobs);
-    tally.admit(jobs, job !== undefined);
-    this.#parts.onPublished(jobs);
+    const { counters, inbox, options, staffing, watches } = this.#parts;
+    if (job?.watch === undefined && options.timeoutMs > 0) watches.add(job, jobs);
+    counters.admit(jobs, job !== undefined);
+    inbox.expect();
+    staffing.staff(jobs);
   }
 }
 

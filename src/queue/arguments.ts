@@ -8,7 +8,7 @@ import {
   formAt,
   giveScratch,
   LARGE_BYTES,
-  NotHeld,
+  NotInValue,
   type Packing,
   pack,
   putArgument,
@@ -20,8 +20,8 @@ import {
 } from '#payload';
 import type { Records } from '#ring';
 import type { Defined } from './definitions.ts';
-import type { Job, Watch } from './job.ts';
 import type { HostPorts } from './ports.ts';
+import type { Job, Watch } from './registry.ts';
 
 export class Arguments {
   readonly #region: Region;
@@ -88,8 +88,8 @@ export class Arguments {
   }
 }
 
-function notSent(defined: Defined, thrown: unknown, most: number): RailheadError | NotHeld {
-  if (thrown instanceof NotHeld) return thrown;
+function notSent(defined: Defined, thrown: unknown, most: number): RailheadError | NotInValue {
+  if (thrown instanceof NotInValue) return thrown;
   if (thrown instanceof TooLarge) {
     return railheadError(
       'E_TOO_LARGE',

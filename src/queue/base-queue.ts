@@ -15,7 +15,7 @@ import {
 } from '#base';
 import { Core, type Internals } from './core.ts';
 import type { Admission } from './admission.ts';
-import type { QueueEmitter } from './events.ts';
+import type { QueueEmitter } from './reports.ts';
 import { readStats, type Stats } from './gauges.ts';
 import { Stopping, type StopReport } from './stopping.ts';
 import { warm } from './warming.ts';
@@ -44,17 +44,17 @@ export abstract class BaseQueue extends Emitter implements AsyncDisposable {
 
   /** Tasks admitted and not started, those claimed in a batch included. */
   get size(): number {
-    return this.#core.size;
+    return this.#core.counters.size;
   }
 
   /** Tasks admitted and not settled. */
   get pending(): number {
-    return this.#core.tally.pending;
+    return this.#core.counters.pending;
   }
 
   /** True while more than `backlogMax` tasks wait. It falls, and `drain` fires, at half of it. */
   get needsDrain(): boolean {
-    return this.#core.tally.needsDrain;
+    return this.#core.counters.needsDrain;
   }
 
   /** A moment's picture of the queue. Costs a few µs. */
@@ -67,12 +67,12 @@ export abstract class BaseQueue extends Emitter implements AsyncDisposable {
    * @throws RailheadError `E_QUEUE_STOPPED` once the queue is stopped.
    */
   ready(): Promise<void> {
-    return this.#core.tally.when(() => this.#core.tally.isReady());
+    return this.#core.counters.until(() => this.#core.counters.isReady());
   }
 
   /** Resolves when all admitted work has settled; at once if it has. */
   idle(): Promise<void> {
-    return this.#core.tally.when(() => this.#core.tally.pending === 0);
+    return this.#core.counters.until(() => this.#core.counters.pending === 0);
   }
 
   /**

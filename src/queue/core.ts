@@ -1,38 +1,30 @@
 /**
- * The composer: makes the parts of a queue, and tells each what it must know of the others. Host thread.
+ * The composer: makes the parts of a queue, in the order in which they need one another, and acts on what threads tell. Host thread.
+ *
+ * Parts call those made before them directly. Upwards there are three ways only: the watches end a job (`EndJob`), the submitter
+ * tells failures, and whoever has changed what waits or who could take it says `jobsMoved`. `docs/architecture.md` has the picture.
  */
 import type { EventEmitter } from 'node:events';
 import { add, store } from '#atomics';
-import {
-  Math,
-  messageOf,
-  Number,
-  parallelism,
-  queueMicrotask,
-  type RailheadError,
-  railheadError,
-  type RecordNumber,
-  type ResolvedOptions,
-  type Sequence,
-  type Slot,
-} from '#base';
+import { Math, messageOf, parallelism, queueMicrotask, type RailheadError, railheadError, type RecordNumber } from '#base';
+import type { ResolvedOptions, Sequence, Slot } from '#base';
 import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
-import { tellFall } from '#payload';
-import { anySource, ENOUGH, type Receivers, runningWorkers, runsAny, START_ONE, type ToHost, unparkHottest, wakeFor } from '#pool';
+import { loadCodec, tellFall } from '#payload';
+import { type Receivers, type ToHost, unparkHottest } from '#pool';
 import { Admission } from './admission.ts';
-import { loadCodec } from './codec.ts';
+import { Cancellation } from './cancellation.ts';
+import { Counters } from './counters.ts';
 import { Deaths } from './deaths.ts';
 import { Definitions } from './definitions.ts';
-import { Endings } from './endings.ts';
-import { startedJobs } from './gauges.ts';
-import { Inbox, type InboxOwner } from './inbox.ts';
-import type { Job } from './job.ts';
+import { Inbox } from './inbox.ts';
 import { refuseNotYet } from './not-yet.ts';
 import { HostPorts } from './ports.ts';
+import { Registry } from './registry.ts';
 import { Reports } from './reports.ts';
-import { Submitter, type SubmitterListener } from './submitter.ts';
-import { Tally, type TallyOwner } from './tally.ts';
+import { Staffing } from './staffing.ts';
+import { type FailureListener, Submitter } from './submitter.ts';
 import { BOOT_FAILURES_MAX, slotsFor, type Thread, Threads, type ThreadsListener } from './threads.ts';
+import { Watches } from './watches/watches.ts';
 
 /** For tests: small rings and records, and sequences that begin near a wrap. */
 export interface Internals {
@@ -42,20 +34,22 @@ export interface Internals {
   readonly maxRegionBytes?: number;
 }
 
-export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsListener {
+export class Core implements FailureListener, ThreadsListener {
   readonly options: Readonly<ResolvedOptions>;
   readonly region: Region;
+  readonly counters: Counters;
   readonly threads: Threads;
   readonly submitter: Submitter;
-  readonly endings: Endings;
-  readonly tally: Tally;
+  readonly cancellation: Cancellation;
   readonly admission: Admission;
   readonly #reports: Reports;
-  readonly #definitions: Definitions;
-  readonly #deaths: Deaths;
-  readonly #inbox: Inbox;
+  readonly #registry: Registry;
   readonly #ports: HostPorts;
-  readonly #target: number;
+  readonly #definitions: Definitions;
+  readonly #watches: Watches;
+  readonly #staffing: Staffing;
+  readonly #inbox: Inbox;
+  readonly #deaths: Deaths;
   /** Why threads could not boot, the last time they could not. */
   bootError: RailheadError | undefined;
 
@@ -64,102 +58,54 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     this.options = options;
     const firstSequence = ((internals.firstSequence ?? 0) | 0) as Sequence;
     const processors = options.parallelism ?? parallelism();
-    this.#target = Math.min(options.concurrency, processors);
-    this.region = createRegion(slotsFor(options.concurrency), internals.maxRegionBytes);
-    store(this.region.m, REGION_TARGET, this.#target);
+    const target = Math.min(options.concurrency, processors);
+    const { maxPayloadBytes, maxResultBytes, graceMs, timeoutMs } = options;
+    const region = createRegion(slotsFor(options.concurrency), internals.maxRegionBytes);
+    store(region.m, REGION_TARGET, target);
+    const jobsMoved = (): void => this.jobsMoved();
     const reports = new Reports(emitter, options.onError);
-    const tally = new Tally(options, reports, this);
-    this.#ports = new HostPorts(this.region, (slot) => this.threads.at(slot));
-    const { maxPayloadBytes, maxResultBytes } = options;
-    const values = { maxPayloadBytes, maxResultBytes, codec: loadCodec(options.codec), ports: this.#ports };
-    const submitter = new Submitter(this.region, { ...internals, firstSequence, ...values }, this);
-    const definitions = new Definitions(this.region, options.allowFunctions, () => submitter.roll.handlersInUse());
-    this.threads = new Threads(this.region, options, processors, firstSequence, this);
-    const endings = new Endings(this.region, options, submitter, this.threads, () => this.#jobsMoved());
-    this.#inbox = new Inbox(this.region, this);
-    this.#deaths = new Deaths(this.region, options, submitter, definitions, tally, reports);
-    this.admission = new Admission({
-      options,
-      definitions,
-      submitter,
-      endings,
-      tally,
-      reports,
-      onPublished: (jobs) => this.#onPublished(jobs),
-    });
-    this.#reports = reports;
-    this.tally = tally;
+    const counters = new Counters(region, options, reports);
+    const registry = new Registry(region);
+    const threads = new Threads(region, options, processors, firstSequence, this);
+    const ports = new HostPorts(region, threads);
+    const watches = new Watches(region, timeoutMs, registry, threads, counters, (...job) => this.cancellation.end(...job));
+    const values = { maxPayloadBytes, maxResultBytes, codec: loadCodec(options.codec) };
+    const parts = { registry, counters, watches, ports, failures: this, jobsMoved };
+    const submitter = new Submitter(region, { ...internals, firstSequence, ...values }, parts);
+    const definitions = new Definitions(region, options.allowFunctions, registry);
+    const staffing = new Staffing(region, target, threads, counters);
+    const inbox = new Inbox(region, submitter, counters, staffing);
+    this.cancellation = new Cancellation(region, graceMs, registry, submitter, threads, watches, jobsMoved);
+    this.#deaths = new Deaths(region, options, registry, submitter, definitions, counters, reports);
+    this.admission = new Admission({ options, definitions, submitter, watches, counters, reports, staffing, inbox });
+    this.region = region;
+    this.counters = counters;
+    this.threads = threads;
     this.submitter = submitter;
+    this.#reports = reports;
+    this.#registry = registry;
+    this.#ports = ports;
     this.#definitions = definitions;
-    this.endings = endings;
+    this.#watches = watches;
+    this.#staffing = staffing;
+    this.#inbox = inbox;
   }
 
-  #onPublished(jobs: number): void {
-    this.#inbox.expect();
-    this.#staff(jobs);
-  }
-
-  /** Wakes or starts as many workers as so many jobs need: all of a cold burst's at once. */
-  #staff(jobs: number): void {
-    for (let k = 0; k < jobs; k++) {
-      const wake = wakeFor(this.region.m);
-      if (wake === ENOUGH || (wake === START_ONE && this.threads.start() === undefined)) return;
-    }
-  }
-
-  // ---- what the inbox asks for
-
-  get pending(): number {
-    return this.tally.pending;
-  }
-
-  drain(most: number): boolean {
-    return this.submitter.drain(most);
-  }
-
-  /** Makes up for workers that left, or that a searcher could not start: jobs wait and fewer run than should. */
-  beforeSleep(): void {
-    if (!anySource(this.region)) return;
-    const running = runningWorkers(this.region.m);
-    if (running >= this.#target) return;
-    let busy = 0;
-    for (const { slot } of this.threads) if (runsAny(this.region.m, slot)) busy++;
-    this.#staff(this.size - (running - busy)); // those that run and have no job yet will find one by themselves
-  }
-
-  afterDrain(): void {
-    this.tally.changed();
-  }
-
-  /** Jobs were settled or given back outside a look: who waits for that is told, and the inbox sees what is left to stay alive for. */
-  #jobsMoved(): void {
-    this.afterDrain();
-    this.beforeSleep();
+  /**
+   * Jobs were settled, failed or given back, or a thread may be started: who waits for that is told, workers are woken or started
+   * for what waits, and the inbox sees what is left to stay alive for. Never inside a verb.
+   */
+  jobsMoved(): void {
+    this.counters.changed();
+    this.#staffing.makeUp();
     this.#inbox.expect();
   }
 
   // ---- what the submitter tells
 
-  onOutcome(failed: boolean): void {
-    if (failed) this.tally.failed++;
-    else this.tally.completed++;
-  }
-
-  onFreed(job: Job | undefined): void {
-    if (job?.watch !== undefined || this.options.timeoutMs > 0) this.endings.release(job);
-  }
-
-  onSettled(job: Job | undefined): void {
-    this.tally.release(job?.bounded === true);
-  }
-
-  onSettledLate(): void {
-    this.#jobsMoved();
-  }
-
   onFailure(error: unknown, handlerId: number): void {
     const job = { handler: this.#definitions.nameOf(handlerId) };
-    if (this.tally.cutting) this.#reports.notice(error, job);
+    if (this.counters.cutting) this.#reports.notice(error, job);
     else this.#reports.failure(error, job);
   }
 
@@ -167,7 +113,7 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
   onCrashLoop(handlerId: number, error: unknown): void {
     queueMicrotask(() => {
       this.#deaths.crashLoop(handlerId, error);
-      this.#jobsMoved();
+      this.jobsMoved();
     });
   }
 
@@ -180,28 +126,19 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
   onReady({ workerId }: Thread): void {
     this.bootError = undefined;
     this.#reports.event('workerStart', { workerId });
-    this.tally.changed();
+    this.counters.changed();
   }
 
-  onUncaught(thread: Thread): void {
-    const { error, workerId } = thread;
-    this.endings.endLater(thread); // its own timer may never fire: a task beside it may not yield
+  onUncaught({ error, workerId }: Thread): void {
     this.#reports.failure(error, { handler: undefined, workerId });
   }
 
   /** A death like any other: what ran there says so. Nothing of it is raised in the program, which could do nothing about it. */
-  onBroken(thread: Thread): void {
-    const { error, workerId } = thread;
-    this.endings.endLater(thread); // it ends by itself, unless a handler keeps it from that
+  onBroken({ error, workerId }: Thread): void {
     this.#reports.notice(error, { handler: undefined, workerId });
   }
 
-  onLeaving(thread: Thread): void {
-    this.endings.endLater(thread);
-  }
-
   onExit(thread: Thread, exitCode: number): void {
-    this.endings.forget(thread);
     this.#deaths.onExit(thread, exitCode);
     this.#reports.event('workerExit', { workerId: thread.workerId, exitCode });
   }
@@ -213,25 +150,10 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
     this.bootError = railheadError('E_WORKER_DIED', message, { reason: 'crash', cause: error });
     this.submitter.failQueued(this.bootError);
     this.#reports.event('crashLoop', { handler: undefined, error });
-    this.#jobsMoved();
-  }
-
-  /** A thread has gone or answered, or a pause is over. */
-  onMayStart(): void {
-    this.#jobsMoved();
+    this.jobsMoved();
   }
 
   // ---- what the queue's faces ask for
-
-  /** Jobs admitted and not started. Derived: started ones are counted by the workers. */
-  get size(): number {
-    const { retried, neverStarted } = this.submitter;
-    return Math.max(0, (this.tally.admitted + retried - neverStarted - startedJobs(this.region)) | 0);
-  }
-
-  drainAll(): void {
-    this.submitter.drain(Number.POSITIVE_INFINITY);
-  }
 
   /** Every worker retires after its present task. */
   recycle(): void {
@@ -246,21 +168,21 @@ export class Core implements TallyOwner, InboxOwner, SubmitterListener, ThreadsL
 
   /** Fails all that has not started, or all that is left. Only while cutting. */
   cutQueued(error: RailheadError): void {
-    this.tally.cut += this.submitter.failQueued(error);
-    this.tally.changed();
+    this.counters.cut += this.submitter.failQueued(error);
+    this.counters.changed();
   }
 
   cutRest(error: RailheadError): void {
-    this.tally.cut += this.submitter.failAll(error);
-    this.tally.changed();
+    this.counters.cut += this.submitter.failAll(error);
+    this.counters.changed();
   }
 
   handlerNameOf(record: RecordNumber): string {
-    return this.#definitions.nameOf(this.submitter.roll.handlerOf(record));
+    return this.#definitions.nameOf(this.#registry.handlerOf(record));
   }
 
   close(): void {
-    this.endings.close();
+    this.#watches.close();
     this.#inbox.close();
   }
 }

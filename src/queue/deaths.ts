@@ -19,51 +19,54 @@ import { HOST, type Region } from '#memory';
 import { forgetRaised, takeBackRaised } from '#payload';
 import { exitedByItself, FAILURES_MAX, noteFailure, recoverSlot, wasLoading } from '#pool';
 import type { Definitions } from './definitions.ts';
-import type { Watch } from './job.ts';
+import { type Counters, cutShort } from './counters.ts';
+import type { Registry, Watch } from './registry.ts';
 import type { Reports } from './reports.ts';
 import type { Submitter } from './submitter.ts';
-import { cutShort, type Tally } from './tally.ts';
 import type { Thread } from './threads.ts';
 
 export class Deaths {
   readonly #region: Region;
+  readonly #registry: Registry;
   readonly #submitter: Submitter;
   readonly #definitions: Definitions;
-  readonly #tally: Tally;
+  readonly #counters: Counters;
   readonly #reports: Reports;
   readonly #limits: ResolvedOptions['resourceLimits'];
 
   constructor(
     region: Region,
     { resourceLimits }: Pick<ResolvedOptions, 'resourceLimits'>,
+    registry: Registry,
     submitter: Submitter,
     definitions: Definitions,
-    tally: Tally,
+    counters: Counters,
     reports: Reports,
   ) {
     this.#region = region;
     this.#limits = resourceLimits;
+    this.#registry = registry;
     this.#submitter = submitter;
     this.#definitions = definitions;
-    this.#tally = tally;
+    this.#counters = counters;
     this.#reports = reports;
   }
 
   onExit(thread: Thread, exitCode: number): void {
-    this.#submitter.drain(Number.POSITIVE_INFINITY); // first: what it handed over is settled and no concern of recovery
+    this.#submitter.settleCompleted(Number.POSITIVE_INFINITY); // first: what it handed over is settled and no concern of recovery
     const remains = recoverSlot(this.#region, thread.slot);
     if (remains.settled.length === 0) takeBackRaised(this.#region.m, HOST, thread.slot);
     else forgetRaised(this.#region.m, thread.slot); // settled and not handed over: the settle below lowers it
     for (const record of remains.settled) this.#submitter.settle(record);
     for (const record of remains.abandoned) this.#submitter.fail(record, undefined);
-    const spared = this.#tally.cutting ? [] : remains.died.filter((record) => !this.#submitter.hasBegun(record));
-    const died = remains.died.filter((record) => !spared.includes(record));
-    this.#submitter.publishAhead([...spared.map((record) => this.#submitter.again(record)), ...remains.requeued]);
-    const struck = thread.condemned || (thread.error === undefined && !exitedByItself(this.#region.m, thread.slot));
-    const loading = struck ? 0 : wasLoading(this.#region.m, thread.slot); // whoever terminates a thread does not blame its module
+    const notBegun = this.#counters.cutting ? [] : remains.died.filter((record) => !this.#submitter.hasBegun(record));
+    const died = remains.died.filter((record) => !notBegun.includes(record));
+    this.#submitter.publishAhead([...notBegun.map((record) => this.#submitter.restart(record)), ...remains.requeued]);
+    const wasTerminated = thread.condemned || (thread.error === undefined && !exitedByItself(this.#region.m, thread.slot));
+    const loading = wasTerminated ? 0 : wasLoading(this.#region.m, thread.slot); // then its module is not to blame
     const loadError = loading === 0 ? undefined : this.#endedOverLoading(thread, exitCode, loading);
     for (const record of died) {
-      if (loadError !== undefined && this.#submitter.roll.handlerOf(record) === loading) this.#submitter.fail(record, loadError);
+      if (loadError !== undefined && this.#registry.handlerOf(record) === loading) this.#submitter.fail(record, loadError);
       else this.#die(thread, exitCode, record);
     }
   }
@@ -83,15 +86,15 @@ export class Deaths {
   }
 
   #die(thread: Thread, exitCode: number, record: RecordNumber): void {
-    const { cutting } = this.#tally;
-    const watch = this.#submitter.roll.jobOf(record)?.watch;
+    const { cutting } = this.#counters;
+    const watch = this.#registry.jobOf(record)?.watch;
     const error = cutting ? cutShort() : this.#deathOf(thread, exitCode, record, watch);
     if (watch !== undefined && !cutting) {
       watch.attempts++;
       watch.firstDeath ??= error;
       if (watch.argument !== undefined && watch.retriesLeft-- > 0) return this.#submitter.retry(record, watch.argument, watch.attempts);
     }
-    if (this.#submitter.fail(record, error) && cutting) this.#tally.cut++;
+    if (this.#submitter.fail(record, error) && cutting) this.#counters.cut++;
   }
 
   #deathOf(
@@ -100,7 +103,7 @@ export class Deaths {
     record: RecordNumber,
     watch: Watch | undefined,
   ): RailheadError {
-    const handler = this.#definitions.nameOf(this.#submitter.roll.handlerOf(record));
+    const handler = this.#definitions.nameOf(this.#registry.handlerOf(record));
     if (condemnedFor !== 0) {
       const message = `Worker ${workerId} had to be ended because of another task, while it also ran this one of handler \`${handler}\``;
       return railheadError('E_WORKER_TERMINATED', message, { retryable: true });

@@ -9,6 +9,7 @@ import { DEFINITION_COUNT, HOST, type Region } from '#memory';
 import { allocateBlock, freeBlock } from '#payload';
 import { type Definition, dropDefinition, writeDefinition } from '#pool';
 import { definitionOf } from './handler.ts';
+import type { Registry } from './registry.ts';
 
 /** A handler as the host knows it. */
 export interface Defined {
@@ -25,8 +26,7 @@ export interface Defined {
 export class Definitions {
   readonly #region: Region;
   readonly #allowFunctions: boolean;
-  /** Handler ids that unsettled jobs name: asked only when the table is full. */
-  readonly #inUse: () => Set<number>;
+  readonly #registry: Registry;
   readonly #byIdentity = new WeakMap<object, Defined>();
   readonly #byText = new Map<string, Defined>();
   readonly #rows: (Defined | undefined)[] = Array.from({ length: DEFINITION_COUNT }, () => undefined);
@@ -35,10 +35,10 @@ export class Definitions {
   #lastGiven: unknown;
   #last: Defined | undefined;
 
-  constructor(region: Region, allowFunctions: boolean, inUse: () => Set<number>) {
+  constructor(region: Region, allowFunctions: boolean, registry: Registry) {
     this.#region = region;
     this.#allowFunctions = allowFunctions;
-    this.#inUse = inUse;
+    this.#registry = registry;
   }
 
   /** @throws TypeError when it is no handler. @throws RailheadError `E_QUEUE_FULL` when no more can be defined. */
@@ -56,8 +56,8 @@ export class Definitions {
     return defined;
   }
 
-  /** The same handler once more, if its row went to others while nothing named it. @throws as `find` */
-  again(defined: Defined): Defined {
+  /** The same handler, defined once more if its row went to others while nothing named it. @throws as `find` */
+  redefine(defined: Defined): Defined {
     return defined.dropped ? this.#byDefinition(JSON.parse(defined.text) as Definition) : defined;
   }
 
@@ -83,7 +83,7 @@ export class Definitions {
   }
 
   #dropHalf(): void {
-    const inUse = this.#inUse();
+    const inUse = this.#registry.handlersInUse();
     const idle = [...this.#byText.values()].filter((defined) => !inUse.has(defined.id)).sort((a, b) => a.used - b.used);
     if (idle.length === 0)
       throw railheadError('E_QUEUE_FULL', `All ${DEFINITION_COUNT - 1} handlers have unsettled tasks, no other can be defined`);

@@ -1,20 +1,15 @@
 /** What can be seen of a queue from outside: everything is derived from shared words when it is asked for. Host thread. */
-import { load, peek } from '#atomics';
-import type { Slot } from '#base';
-import { hasBit, IDLE_BITS, REGION_TARGET, type Region, SLOT_STARTED, slotAt, slotCount } from '#memory';
+import { load } from '#atomics';
+import { hasBit, IDLE_BITS, REGION_TARGET, type Region } from '#memory';
 import { runningEntries } from '#pool';
-import type { Endings } from './endings.ts';
-import type { Tally } from './tally.ts';
+import type { Counters } from './counters.ts';
 import type { Threads } from './threads.ts';
 
 /** What the gauges are read from: the parts of one queue. */
 export interface Gauged {
   readonly region: Region;
   readonly threads: Threads;
-  readonly tally: Tally;
-  readonly endings: Endings;
-  /** Jobs admitted and not started. */
-  readonly size: number;
+  readonly counters: Counters;
 }
 
 /** A moment's picture of a queue. Counts are since the queue was made. */
@@ -47,7 +42,7 @@ export interface Stats {
   };
 }
 
-export function readStats({ region, threads, tally, endings, size }: Gauged): Stats {
+export function readStats({ region, threads, counters }: Gauged): Stats {
   let [starting, busy, parked, running] = [0, 0, 0, 0];
   for (const { slot, ready, condemned } of threads) {
     const runs = runningEntries(region, slot).length;
@@ -66,20 +61,12 @@ export function readStats({ region, threads, tally, endings, size }: Gauged): St
     started: threads.started,
   };
   return {
-    queued: size,
-    pending: tally.pending,
+    queued: counters.size,
+    pending: counters.pending,
     running,
-    completed: tally.completed,
-    failed: tally.failed,
-    aborted: endings.aborted,
+    completed: counters.completed,
+    failed: counters.failed,
+    aborted: counters.aborted,
     workers,
   };
-}
-
-/** Jobs started since the queue was made, by the workers' own counts; wraps at 2^32. */
-export function startedJobs(region: Region): number {
-  const slots = slotCount(region.m);
-  let started = 0;
-  for (let slot = 1; slot < slots; slot++) started = (started + peek(region.m, slotAt(slot as Slot) + SLOT_STARTED)) | 0; // a moment's truth
-  return started;
 }

@@ -9,14 +9,17 @@
  * shared word does not.
  */
 import { waitAsync } from '#atomics';
-import { clearInterval, performance, queueMicrotask, setImmediate, setInterval } from '#base';
+import { clearInterval, performance, queueMicrotask, setImmediate, setInterval, type SlotAt } from '#base';
 import { HOST, type Region, SLOT_WAKE, slotAt } from '#memory';
 import { ARMED, arm, disarm, hasCompleted } from '#ring';
+import type { Counters } from './counters.ts';
+import type { Staffing } from './staffing.ts';
+import type { Submitter } from './submitter.ts';
 
 /** The event loop gets a turn after so long. Longer: timers and I/O are late; shorter: turns cost more than results. */
 const SLICE_MS = 1;
-/** Results settled between two looks at the clock. */
-const DRAIN_JOBS = 64;
+/** Results settled between two readings of the clock. */
+const SETTLE_JOBS = 64;
 /** Longest look. Longer: the host spins for nothing; shorter than a worker's turn-round (1 to 7 µs): round trips need wakes. */
 const LONGEST_LOOK_US = 10;
 const SHORTEST_LOOK_US = 1;
@@ -25,23 +28,15 @@ const SOON_MS = 0.1;
 const LOOKS = 32;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export interface InboxOwner {
-  /** Settles up to so many jobs; true when some are left. */
-  drain(most: number): boolean;
-  /** Unsettled jobs. */
-  readonly pending: number;
-  /** Called before every sleep: starts threads that are missing. */
-  beforeSleep(): void;
-  /** Called after results were settled, outside any verb. */
-  afterDrain(): void;
-}
-
 export class Inbox {
   readonly #region: Region;
-  readonly #owner: InboxOwner;
-  readonly #slot: number = slotAt(HOST);
-  readonly #hold: NodeJS.Timeout = setInterval(() => {}, LONGEST_TIMER_MS).unref();
-  #held = false;
+  readonly #submitter: Submitter;
+  readonly #counters: Counters;
+  readonly #staffing: Staffing;
+  readonly #at: SlotAt = slotAt(HOST);
+  /** While it is ref'd, the process stays alive. */
+  readonly #keepAlive: NodeJS.Timeout = setInterval(() => {}, LONGEST_TIMER_MS).unref();
+  #keepsAlive = false;
   #closed = false;
   /** A look is queued as a microtask, or as an immediate. */
   #lookQueued = false;
@@ -55,43 +50,46 @@ export class Inbox {
   #waiting = false;
   #lookUs = LONGEST_LOOK_US;
 
-  constructor(region: Region, owner: InboxOwner) {
+  constructor(region: Region, submitter: Submitter, counters: Counters, staffing: Staffing) {
     this.#region = region;
-    this.#owner = owner;
+    this.#submitter = submitter;
+    this.#counters = counters;
+    this.#staffing = staffing;
   }
 
-  /** A job was published: its result is on the way. */
+  /** A job was published, and its result is on the way; or there is another reason to look. */
   expect(): void {
     if (this.#lookQueued || this.#closed) return;
     this.#lookQueued = true;
-    if (!this.#held) {
-      this.#held = true;
-      this.#hold.ref();
+    if (!this.#keepsAlive) {
+      this.#keepsAlive = true;
+      this.#keepAlive.ref();
     }
     queueMicrotask(this.#look);
   }
 
   close(): void {
     this.#closed = true;
-    clearInterval(this.#hold);
+    clearInterval(this.#keepAlive);
   }
 
+  /** Runs in a microtask or an immediate, never inside a verb. Settles what has come, and sleeps when nothing is left to do. */
   readonly #look = (): void => {
     this.#lookQueued = false;
     if (this.#closed) return;
     if (this.#armed) this.#disarm();
     this.#markTurn();
-    const some = this.#drainSlice() || this.#spin();
-    this.#owner.afterDrain(); // also if a verb has taken in the results before us
-    if (this.#owner.pending === 0) return;
+    const some = this.#settleSlice() || this.#spin();
+    this.#counters.changed(); // also if a verb has settled the results before us
+    if (this.#counters.pending === 0) return;
     if (some) this.#lookAgain();
     else this.#sleep();
   };
 
   /** Settles results for the rest of the slice. True: there were any. */
-  #drainSlice(): boolean {
-    if (!hasCompleted(this.#region.m, this.#slot) && !this.#owner.drain(0)) return false;
-    while (this.#owner.drain(DRAIN_JOBS) && !this.#sliceIsOver());
+  #settleSlice(): boolean {
+    if (!hasCompleted(this.#region.m, this.#at) && !this.#submitter.settleCompleted(0)) return false;
+    while (this.#submitter.settleCompleted(SETTLE_JOBS) && !this.#sliceIsOver());
     return true;
   }
 
@@ -101,13 +99,13 @@ export class Inbox {
 
   /** Waits a few µs for a result of a worker that is at it now. What does not pay off is soon given up. */
   #spin(): boolean {
-    if (this.#lookUs < SHORTEST_LOOK_US || this.#owner.pending === 0) return false;
+    if (this.#lookUs < SHORTEST_LOOK_US || this.#counters.pending === 0) return false;
     const until = performance.now() + this.#lookUs / 1000;
     do {
       for (let k = 0; k < LOOKS; k++) {
-        if (!hasCompleted(this.#region.m, this.#slot)) continue;
+        if (!hasCompleted(this.#region.m, this.#at)) continue;
         this.#lookUs = LONGEST_LOOK_US;
-        return this.#drainSlice();
+        return this.#settleSlice();
       }
     } while (performance.now() < until);
     this.#lookUs /= 2;
@@ -129,27 +127,28 @@ export class Inbox {
     setImmediate(this.#onTurn);
   }
 
+  /** The turn of the loop in which we looked has ended: looks again if that was put off, and lets the process go if nothing is left. */
   readonly #onTurn = (): void => {
     this.#turnMarked = false;
     if (this.#lookAfterTurn) {
       this.#lookAfterTurn = false;
       this.#look();
-    } else if (this.#owner.pending === 0 && this.#held) {
-      this.#held = false;
-      this.#hold.unref();
+    } else if (this.#counters.pending === 0 && this.#keepsAlive) {
+      this.#keepsAlive = false;
+      this.#keepAlive.unref();
     }
   };
 
-  /** Arms, looks at every reason to stay awake once more, and lets a worker wake us. */
+  /** Arms, checks every reason to stay awake once more, and lets a worker wake us. */
   #sleep(): void {
     const { m } = this.#region;
-    arm(m, this.#slot);
+    arm(m, this.#at);
     this.#armed = true;
-    this.#owner.beforeSleep(); // a worker that leaves or hands over asks for threads by waking us
-    if (hasCompleted(m, this.#slot)) return this.#lookAgain();
+    this.#staffing.makeUp(); // a worker that leaves or hands over asks for threads by waking us
+    if (hasCompleted(m, this.#at)) return this.#lookAgain();
     this.#armedAt = performance.now();
     if (this.#waiting) return; // the wait of an earlier sleep is still there, and serves this one
-    const wait = waitAsync(m, this.#slot + SLOT_WAKE, ARMED);
+    const wait = waitAsync(m, this.#at + SLOT_WAKE, ARMED);
     if (!wait.async) return this.#lookAgain();
     this.#waiting = true;
     void wait.value.then(this.#onWake);
@@ -157,9 +156,10 @@ export class Inbox {
 
   #disarm(): void {
     this.#armed = false;
-    disarm(this.#region.m, this.#slot); // if a worker was first, its notify comes too, and finds nothing to do
+    disarm(this.#region.m, this.#at); // if a worker was first, its notify comes too, and finds nothing to do
   }
 
+  /** A worker has settled a job while we slept, or wants a thread started. */
   readonly #onWake = (): void => {
     this.#waiting = false;
     if (this.#armed && performance.now() - this.#armedAt < SOON_MS) this.#lookUs = LONGEST_LOOK_US;

@@ -14,17 +14,17 @@ import { isCurrent, RECORD_STATE, type Region, recordAt, recordOf, stateOf } fro
 import { readPort } from '#payload';
 import { LATE_MS, type Receivers, type ToHost } from '#pool';
 import { FREE, isIn, STARTED } from '#ring';
-import type { Thread } from './threads.ts';
+import type { Threads } from './threads.ts';
 
 export class HostPorts {
   readonly #region: Region;
-  readonly #threadIn: (slot: Slot) => Thread | undefined;
+  readonly #threads: Threads;
   readonly #arguments = new Map<RecordNumber, MessagePort>();
   readonly #results = new Map<RecordNumber, MessagePort>();
 
-  constructor(region: Region, threadIn: (slot: Slot) => Thread | undefined) {
+  constructor(region: Region, threads: Threads) {
     this.#region = region;
-    this.#threadIn = threadIn;
+    this.#threads = threads;
   }
 
   /** What the thread in `slot` says of values. */
@@ -49,7 +49,7 @@ export class HostPorts {
   }
 
   #give(slot: Slot, entry: Entry, since: number, again: boolean): void {
-    const thread = this.#threadIn(slot);
+    const thread = this.#threads.at(slot);
     if (thread === undefined || thread.ended || thread.condemned) return; // its job is somebody else's
     const { channel } = thread;
     if (!again && ((ticks() - since) | 0) > LATE_MS) return channel.send({ type: 'late', entry });
@@ -71,7 +71,7 @@ export class HostPorts {
   result(record: RecordNumber, slot: Slot): unknown {
     let port = this.#results.get(record);
     if (port === undefined) {
-      this.#threadIn(slot)?.channel.pump();
+      this.#threads.at(slot)?.channel.pump();
       port = this.#results.get(record);
       if (port === undefined) throw new Error('The worker of the result is gone');
     }

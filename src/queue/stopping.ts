@@ -1,18 +1,18 @@
 /**
  * Stopping a queue, whatever its workers do. Host thread.
  *
- *   accepting -> draining --all settled--> closing -> stopped
- *                draining --deadline, or abort--> cutting -> stopped
+ *   accepting -> settling --all settled--> closing -> stopped
+ *                settling --deadline, or abort--> cutting -> stopped
  *
  * Cutting: nothing starts any more, what has not started is failed at once, threads are ended, and what ran on them is failed
  * after their `exit`. A thread inside an uninterruptible native call cannot be ended: it is named, and what it may write later
  * nobody reads.
  */
-import { Math, performance, Promise, type ResolvedStopOptions } from '#base';
+import { Math, Number, performance, Promise, type ResolvedStopOptions } from '#base';
 import { recordOf } from '#memory';
 import { runningEntries, stopStarting } from '#pool';
 import type { Core } from './core.ts';
-import { cutShort } from './tally.ts';
+import { cutShort } from './counters.ts';
 import type { Thread } from './threads.ts';
 import { holdProcess, waitLong } from './timers.ts';
 
@@ -45,8 +45,8 @@ export class Stopping {
   constructor(core: Core, options: ResolvedStopOptions) {
     this.#core = core;
     this.#timeoutMs = options.timeoutMs ?? core.options.stopTimeoutMs;
-    core.tally.accepting = false;
-    core.tally.changed(); // whoever waits for `ready()` is told
+    core.counters.accepting = false;
+    core.counters.changed(); // whoever waits for `ready()` is told
     this.report = this.#run();
     this.heed(options.signal);
   }
@@ -70,21 +70,21 @@ export class Stopping {
     const core = this.#core;
     const letGo = holdProcess(); // threads do not keep it alive, and their ends are awaited
     const forgetSignals = waitLong(this.#timeoutMs - Math.min(core.options.graceMs, this.#timeoutMs / 2), () =>
-      core.endings.signalAll(cutShort()),
+      core.cancellation.signalAll(cutShort()),
     );
-    const drained = await this.#within(
-      core.tally.when(() => core.tally.pending === 0),
+    const allSettled = await this.#within(
+      core.counters.until(() => core.counters.pending === 0),
       this.#leftMs(),
     );
-    core.tally.cutting = !drained;
+    core.counters.cutting = !allSettled;
     stopStarting(core.region.m);
     core.threads.close();
-    if (drained) await this.#close();
+    if (allSettled) await this.#close();
     else await this.#cut();
     core.close();
     forgetSignals();
     letGo();
-    const { completed, failed, cut } = core.tally;
+    const { completed, failed, cut } = core.counters;
     return { completed, failed: failed - cut, cut, stuck: this.#stuck };
   }
 
@@ -99,7 +99,7 @@ export class Stopping {
 
   async #cut(): Promise<void> {
     const core = this.#core;
-    core.drainAll();
+    core.submitter.settleCompleted(Number.POSITIVE_INFINITY);
     const error = cutShort();
     core.cutQueued(error);
     await this.#endAll();
@@ -114,7 +114,7 @@ export class Stopping {
   }
 
   #gone(): Promise<void> {
-    return this.#core.tally.when(() => this.#core.threads.count === 0);
+    return this.#core.counters.until(() => this.#core.threads.count === 0);
   }
 
   #leftMs(): number {

@@ -4,7 +4,9 @@
  * A thread that leaves or is being ended still counts until its `exit`, so there are never more than `concurrency`. When
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
-import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import {
   Array,
   clearTimeout,
@@ -24,10 +26,22 @@ import {
 } from '#base';
 import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
-import { discount, passWakeOn, type Receivers, STARTING, type ToHost, toStarting, toVacant, type WorkerSettings, wasLoading } from '#pool';
-import { HostChannel } from './channel.ts';
+import {
+  discount,
+  passWakeOn,
+  pump,
+  type Receivers,
+  receive,
+  STARTING,
+  type ToHost,
+  type ToWorker,
+  toStarting,
+  toVacant,
+  type WorkerSettings,
+  wasLoading,
+} from '#pool';
 import { inheritedFlags } from './exec-argv.ts';
-import { tagOutput } from './tagged-output.ts';
+import { waitLong } from './timers.ts';
 
 export interface Thread {
   readonly worker: Worker;
@@ -45,6 +59,8 @@ export interface Thread {
   condemned: boolean;
   /** Because of this job; 0 where for another reason. */
   condemnedFor: Entry;
+  /** Forgets that it will be ended unless it ends by itself. */
+  forgetEnd: () => void;
   /** It has exited. */
   ended: boolean;
 }
@@ -57,14 +73,12 @@ export interface ThreadsListener {
   onUncaught(thread: Thread): void;
   /** The library's own code threw in it: it ends. */
   onBroken(thread: Thread): void;
-  /** It has said that it leaves. */
-  onLeaving(thread: Thread): void;
   /** Nothing of the thread runs any more. Called before its slot is given to another. */
   onExit(thread: Thread, exitCode: number): void;
   /** The `failures`th thread in a row that ended before it was ready. */
   onBootFailure(error: unknown, failures: number): void;
-  /** The pause after boot failures is over. */
-  onMayStart(): void;
+  /** A thread has gone or answered, or a pause after boot failures is over: another may be started. */
+  jobsMoved(): void;
 }
 
 /** What a worker thread is given besides the user's `workerData`. */
@@ -79,11 +93,44 @@ export interface Boot {
 const DEFAULT_NAME = 'railhead';
 /** Boot failures in a row after which starting pauses. More: more threads are spent on what cannot work. */
 export const BOOT_FAILURES_MAX = 5;
+/** How long a thread may take to end by itself: on a loaded machine, with output that waits for the host's loop. */
+const ENDING_MS = 250;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
 
 /** Slots of a region: the host's, and two for each worker, since a condemned thread keeps its own while another replaces it. */
 export const slotsFor = (concurrency: number): number => 1 + 2 * concurrency;
+
+/** The host's end of its channel to one worker: see `pool/channel.ts`. */
+class HostChannel {
+  /** The worker's end, until the thread has been started with it. */
+  readonly remote: MessagePort;
+  readonly #port: MessagePort;
+  readonly #receivers: Receivers<ToHost>;
+
+  constructor(receivers: Receivers<ToHost>) {
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    this.remote = port2;
+    this.#receivers = receivers;
+    port1.on('message', (message: ToHost) => receive(receivers, message));
+    port1.unref(); // work keeps the process alive, not workers
+  }
+
+  /** To a worker that has ended it goes nowhere, and what it carries is closed. */
+  send(message: ToWorker, transfer: readonly MessagePort[] = []): void {
+    this.#port.postMessage(message, transfer);
+  }
+
+  /** Receives all that has been sent, at once. A worker sends before it settles: so what a settled job needs is here. */
+  pump(): void {
+    pump(this.#port, this.#receivers);
+  }
+
+  close(): void {
+    this.#port.close();
+  }
+}
 
 const ENTRY = new URL('./worker-entry.js', import.meta.url);
 
@@ -182,8 +229,9 @@ export class Threads {
       onWarm: new Set(),
       error: undefined,
       condemned: false,
-      ended: false,
       condemnedFor: 0 as Entry,
+      forgetEnd: () => {},
+      ended: false,
     };
     this.#bySlot[slot] = thread;
     this.#live++;
@@ -200,13 +248,20 @@ export class Threads {
   condemn(thread: Thread, because: Entry = 0 as Entry): void {
     if (thread.condemned) return;
     thread.condemned = true;
+    thread.forgetEnd();
     thread.condemnedFor = because;
     this.#live--;
     this.#condemned++;
     discount(this.#region.m, thread.slot);
     void thread.worker.terminate();
     passWakeOn(this.#region); // it may have been woken for a job
-    setImmediate(() => this.#listener.onMayStart());
+    setImmediate(() => this.#listener.jobsMoved());
+  }
+
+  /** The thread should end by itself, after `graceMs` at the latest and the time that takes; if it does not, it is ended. */
+  #endLater(thread: Thread): void {
+    thread.forgetEnd();
+    if (!thread.ended) thread.forgetEnd = waitLong(this.#options.graceMs + ENDING_MS, () => this.condemn(thread));
   }
 
   /** From here nothing is started. */
@@ -248,15 +303,17 @@ export class Threads {
       warm: () => {
         for (const call of its().onWarm) call();
         its().onWarm.clear();
-        this.#listener.onMayStart();
+        this.#listener.jobsMoved();
       },
-      leaving: () => this.#listener.onLeaving(its()),
+      leaving: () => this.#endLater(its()),
       uncaught: ({ error }) => {
         its().error = fromWire(error);
+        this.#endLater(its()); // its own timer may never fire: a task beside it may not yield
         this.#listener.onUncaught(its());
       },
       broken: ({ error }) => {
         its().error = fromWire(error);
+        this.#endLater(its()); // it ends by itself, unless a handler keeps it from that
         this.#listener.onBroken(its());
       },
     };
@@ -265,6 +322,7 @@ export class Threads {
   #onExit(thread: Thread, code: number): void {
     const was = toVacant(this.#region.m, thread.slot); // first: it must not count as running while its jobs are published again
     thread.ended = true;
+    thread.forgetEnd();
     thread.channel.pump(); // what it has sent is received before it is gone
     this.#listener.onExit(thread, code);
     thread.channel.close();
@@ -275,7 +333,7 @@ export class Threads {
     if (was === STARTING && !thread.condemned && loading === 0)
       this.#noteBootFailure(thread.error ?? new Error(`The thread ended with code ${code}`));
     else if (was !== STARTING) this.#bootFailures = 0;
-    this.#listener.onMayStart();
+    this.#listener.jobsMoved();
   }
 
   #noteBootFailure(error: unknown): void {
@@ -290,7 +348,17 @@ export class Threads {
     clearTimeout(this.#pause);
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
-      this.#listener.onMayStart();
+      this.#listener.jobsMoved();
     }, ms).unref();
   }
+}
+
+/** `tag` goes before each line, and one `writev`-sized piece is one line, so lines of two workers never mix. */
+export function tagOutput(worker: Worker, tag: string): void {
+  tagLines(worker.stdout, process.stdout, tag);
+  tagLines(worker.stderr, process.stderr, tag);
+}
+
+function tagLines(from: Readable, to: Writable, tag: string): void {
+  createInterface({ input: from }).on('line', (line) => to.write(`[${tag}] ${line}\n`));
 }

@@ -1,7 +1,7 @@
 /** `warm`: threads that are ready, with all handlers known now loaded. Host thread. */
 import { Map, type RailheadError, type ResolvedWarmOptions, railheadError } from '#base';
 import type { Core } from './core.ts';
-import { stopped } from './tally.ts';
+import { stopped } from './counters.ts';
 import type { Thread } from './threads.ts';
 import { holdProcess, waitLong } from './timers.ts';
 
@@ -24,21 +24,27 @@ export async function warm(core: Core, workers: number, { timeoutMs, signal }: R
     thread.onWarm.add(onAnswer);
     thread.channel.send({ type: 'warm' });
   };
-  const isWarm = (): boolean => {
+  const check = (): void => {
     if (givenUp !== undefined) throw givenUp;
-    if (!core.tally.accepting) throw stopped();
+    if (!core.counters.accepting) throw stopped();
     if (core.bootError !== undefined && core.threads.pausing) throw core.bootError;
+  };
+  const startMissing = (): void => {
     for (const thread of asked.keys()) if (core.threads.at(thread.slot) !== thread) asked.delete(thread); // it ended before it could answer
     while (answered + asked.size < workers) {
       const thread = core.threads.start();
       if (thread === undefined) break; // pausing, or at the cap while some leave: asked again as soon as one has gone
       ask(thread);
     }
+  };
+  const step = (): boolean => {
+    check();
+    startMissing();
     return answered >= workers;
   };
   const giveUp = (error: RailheadError): void => {
     givenUp = error;
-    core.tally.changed(); // asks `isWarm`
+    core.counters.changed(); // takes `step`, which throws it
   };
   const onAbort = (): void => giveUp(aborted(signal as AbortSignal));
   const onLate = (): void => giveUp(late(timeoutMs, answered, workers));
@@ -47,7 +53,7 @@ export async function warm(core: Core, workers: number, { timeoutMs, signal }: R
   const letGo = holdProcess(); // threads do not keep it alive
   try {
     for (const thread of core.threads) if (!thread.condemned && asked.size < workers) ask(thread);
-    await core.tally.when(isWarm);
+    await core.counters.until(step);
   } finally {
     letGo();
     forget?.();

@@ -38,9 +38,9 @@ function broken(error: unknown): void {
 }
 const onUncaught = (error: unknown): void => {
   if (isInLibrary(region.m, slotAt(settings.slot) + SLOT_GUARD)) return broken(error); // user code never runs there
-  if (loop.spoiled) return; // the first says why the thread ends; of a broken timer there may be thousands
+  if (loop.mustEnd) return; // the first says why the thread ends; of a broken timer there may be thousands
   channel.send({ type: 'uncaught', error: toWire(error) });
-  loop.spoil();
+  loop.endAfterError();
 };
 process.on('uncaughtException', onUncaught); // until here an error ends the thread, which never was ready
 const warm = async (): Promise<void> => {

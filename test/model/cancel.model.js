@@ -1,7 +1,7 @@
 /**
  * A job that its submitter ends: before it starts, while it runs, while it settles, or while its thread dies; and one that runs
  * again after a death. Its promise ends once, and its record is used again only when no worker can write there any more. Host:
- * `Submitter.end`, `drain`, `Deaths.onExit` in `parts/host.js`; workers: `parts/worker.js`.
+ * `Submitter.end`, `settleCompleted`, `Deaths.onExit` in `parts/host.js`; workers: `parts/worker.js`.
  */
 import { load } from '#atomics';
 import { attemptOf, formOf, HOST, nextGeneration, RECORD_STATE, recordAt, SLOT_FRONT, SLOT_LANE, SLOT_RUN, slotAt } from '#memory';

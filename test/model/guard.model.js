@@ -1,6 +1,6 @@
 /**
  * The guard: a worker crosses between user code and shared structures while the host means to end its thread because of one job.
- * The functions are `pool/guard.ts` and `pool/doom.ts`; the host is `Endings.#endThread` in `parts/host.js`.
+ * The functions are `pool/guard.ts` and `pool/terminate.ts`; the host is `Cancellation.#endThread` in `parts/host.js`.
  */
 import { load, peek, poke, store } from '#atomics';
 import { HOST, inState, RECORD_STATE, recordAt, SLOT_FRONT, SLOT_GUARD, SLOT_RUN, slotAt } from '#memory';
@@ -123,7 +123,7 @@ litmus('the job that was meant, and no other', {
   },
 });
 
-const DOOM = 'pool/doom.js';
+const DOOM = 'pool/terminate.js';
 const CROSSING = /while \(cas\(m, guard, OPEN, LIBRARY\) !== OPEN\)\s*wait\(m, guard, DOOMED\);.*/;
 mutant('crossed without an exchange', { module: 'pool/guard.js', replace: [CROSSING, 'store(m, guard, LIBRARY);'] });
 mutant('crosses after one wait, whatever the guard says', {

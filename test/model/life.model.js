@@ -150,7 +150,7 @@ litmus('one that leaves with a task under way', {
 
 litmus('one that leaves with a batch in hand', {
   ...leavesToOthers,
-  setup: withSleeper(2, { spoils: 1 }),
+  setup: withSleeper(2, { fails: 1 }),
   outcomes: { '1 by the leaver': 'a module failed to load: it runs nothing more' },
 });
 

@@ -1,6 +1,6 @@
 /**
  * The rest of a batch, taken by the host because a job of its worker was given up, while the worker goes on, leaves, gives it back
- * itself or dies. Each job is in one hand. The host is `Endings.#giveBackBatch` in `parts/host.js`; it needs no announcing, since
+ * itself or dies. Each job is in one hand. The host is `Cancellation.#giveBackBatch` in `parts/host.js`; it needs no announcing, since
  * nobody recovers the host.
  */
 import { poke, store } from '#atomics';

@@ -1,6 +1,6 @@
 /**
  * A record used again: from FREE to SETTLED and round again while a slow worker still holds an old entry for it. The generation
- * voids the entry. Host: `settleAll`'s drain and `Submitter.prepare`; workers: `parts/worker.js`.
+ * voids the entry. Host: `settleAll` and `Submitter.prepare`; workers: `parts/worker.js`.
  */
 import { poke } from '#atomics';
 import { HOST, nextGeneration, RECORD_HANDLER, RECORD_STATE, recordAt, SLOT_LANE, slotAt } from '#memory';

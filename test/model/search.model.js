@@ -171,7 +171,7 @@ litmus('a searcher whose task is given up', {
     host: (s) => {
       submit(s.h, s.entries[1]);
       end(s.h, 1);
-      beforeSleep(s.h, 1); // `Core.#jobsMoved`
+      beforeSleep(s.h, 1); // `Core.jobsMoved`
     },
   },
   outcome: (s) =>

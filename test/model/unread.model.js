@@ -4,7 +4,7 @@
  */
 import { load, notify, store, wait } from '#atomics';
 import { HOST, SLOT_UNREAD, slotAt } from '#memory';
-import { isCrowded, lowerUnread, nextFall, raiseUnread, takeBackRaised, tellFall, unreadMost } from '#payload';
+import { isUnreadFull, lowerUnread, nextFall, raiseUnread, takeBackRaised, tellFall, unreadMost } from '#payload';
 import { mayStart, stopStarting } from '#pool';
 import { litmus, mutant } from './explorer/litmus.js';
 import { describe } from './parts/describe.js';
@@ -28,8 +28,8 @@ const setup = (results) => () => {
 async function startOne({ m }) {
   for (;;) {
     if (!mayStart(m)) return 'leaves';
-    if (!isCrowded(m, HOST, MOST)) return 'starts';
-    const fall = nextFall(m, HOST, () => isCrowded(m, HOST, MOST) && mayStart(m));
+    if (!isUnreadFull(m, HOST, MOST)) return 'starts';
+    const fall = nextFall(m, HOST, () => isUnreadFull(m, HOST, MOST) && mayStart(m));
     if (fall !== undefined) await fall;
   }
 }

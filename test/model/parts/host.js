@@ -25,7 +25,7 @@ import {
   anySource,
   BUSY,
   discount,
-  doom,
+  toDoomed,
   ENOUGH,
   MUST_END,
   markFront,
@@ -68,13 +68,13 @@ export function host(region, { retries = 0 } = {}) {
   return { region, ...promises, abandoned: [], freed: [], retries, retried: 0, started: 0, wait: null };
 }
 
-/** `Admission.#admit` for a job that is prepared: publish, then `Core.#staff`. */
+/** `Admission.#admit` for a job that is prepared: publish, then `Staffing.staff`. */
 export function submit(h, entry) {
   publish(h.region, AT + SLOT_LANE, entry);
   staff(h, 1);
 }
 
-/** `Core.#staff`. */
+/** `Staffing.staff`. */
 export function staff(h, jobs) {
   for (let k = 0; k < jobs; k++) {
     const wake = wakeFor(h.region.m);
@@ -86,7 +86,7 @@ export function staff(h, jobs) {
   }
 }
 
-/** `Submitter.drain` and `settle`. True: there was something. */
+/** `Submitter.settleCompleted` and `settle`. True: there was something. */
 export function drain(h) {
   let any = false;
   for (let record = takeCompleted(h.region, AT); record !== 0; any = true) {
@@ -169,17 +169,17 @@ export function endThread({ region }, slot) {
   passWakeOn(region);
 }
 
-/** `Endings.#endThread`, which ask at most `tries` times here. True: the thread is to be terminated now. */
+/** `Cancellation.#endThread`, which ask at most `tries` times here. True: the thread is to be terminated now. */
 export function condemn({ region }, slot, entry, tries = 2) {
   for (let k = 0; k < tries; k++) {
-    const is = doom(region, slot, entry);
+    const is = toDoomed(region, slot, entry);
     if (is === MUST_END) endThread({ region }, slot);
     if (is !== BUSY) return is === MUST_END;
   }
   return false;
 }
 
-/** `Endings.#giveBackBatch`, and the `beforeSleep` that follows in `Core.#jobsMoved`. */
+/** `Cancellation.#giveBackBatch`, and the `Staffing.makeUp` that follows in `Core.jobsMoved`. */
 export function rescue(h, slot, target = 1) {
   const entries = [];
   takeBatch(h.region.m, slot, entries);
@@ -217,7 +217,7 @@ export function startThread({ region: { m } }, slot, created) {
   notify(m, created, 1);
 }
 
-/** `Core.beforeSleep`, which also follows an exit. */
+/** `Staffing.makeUp`, which also follows an exit. */
 export function beforeSleep(h, target = 1) {
   if (anySource(h.region)) staff(h, target);
 }

@@ -29,13 +29,13 @@ const { NO_ENTRY } = pool;
 
 /**
  * What the loop keeps for itself. `maxBatch` jobs are claimed together if it is not 1. The tasks of the records in `awaits` are async;
- * the module of the task in `spoils` fails to load.
+ * the module of the task in `fails` fails to load.
  */
-export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false, awaits = [], tasksPerWorker = 2, spoils = 0 } = {}) {
+export function worker(region, slot, { maxBatch = 1, maxJobs = 0, guarded = false, awaits = [], tasksPerWorker = 2, fails = 0 } = {}) {
   const claimer = pool.claimer(region, slot, maxBatch, 0);
   claimer.size = maxBatch;
   const counts = { recycle: 0, started: 0, ran: [], read: [], metas: [], relied: false, inFlight: [] };
-  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, awaits, tasksPerWorker, spoils, ...counts };
+  return { region, slot, at: slotAt(slot), claimer, maxBatch, maxJobs, guarded, awaits, tasksPerWorker, fails, ...counts };
 }
 
 /** `Runner.run` up to the handler; `place` of the run list. False: the entry is void. */
@@ -86,8 +86,8 @@ export function settleOne(w) {
   if (w.guarded) pool.leaveLibrary(w.region.m, w.at + SLOT_GUARD);
 }
 
-/** `Runner.isHeld`. */
-function isHeld(w) {
+/** `Runner.hasAbandoned`. */
+function hasAbandoned(w) {
   for (const entry of w.inFlight) if (isIn(w.region.m, recordAt(w.region, recordOf(entry)), entry, ABANDONED)) return true;
   return false;
 }
@@ -95,7 +95,7 @@ function isHeld(w) {
 /** `WorkerLoop.#mustLeave`. */
 export function mustLeave(w) {
   if (w.maxJobs !== 0 && w.started >= w.maxJobs) return true;
-  if (w.spoils !== 0 && w.ran.includes(w.spoils)) return true;
+  if (w.fails !== 0 && w.ran.includes(w.fails)) return true;
   return !pool.mayStart(w.region.m) || load(w.region.m, REGION_RECYCLE) !== w.recycle;
 }
 
@@ -108,7 +108,7 @@ export const FULL = 'full';
 export function claimAndRun(w, most = Number.POSITIVE_INFINITY) {
   for (let k = 0; k < most; k++) {
     if (w.inFlight.length > 0 && w.inFlight.length >= w.tasksPerWorker) return FULL;
-    if (w.inFlight.length > 0 && isHeld(w)) {
+    if (w.inFlight.length > 0 && hasAbandoned(w)) {
       pool.passWakeOn(w.region);
       return FULL;
     }

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Slot } from '#base';
 import { createRegion, HOST, SLOT_FALL, SLOT_UNREAD, slotAt } from '#memory';
-import { forgetRaised, isCrowded, lowerUnread, nextFall, raiseUnread, takeBackRaised, unreadMost } from '#payload';
+import { forgetRaised, isUnreadFull, lowerUnread, nextFall, raiseUnread, takeBackRaised, unreadMost } from '#payload';
 import { diesAfter } from '../pool/world.ts';
 
 const WORKER = 1 as Slot;
@@ -18,13 +18,13 @@ beforeEach(() => {
 describe('unread results', () => {
   it('hold workers back from the most allowed on, and say once that they fell to half', () => {
     raiseUnread(m, WORKER, HOST, 600);
-    expect(isCrowded(m, HOST, MOST)).toBe(false);
+    expect(isUnreadFull(m, HOST, MOST)).toBe(false);
     raiseUnread(m, WORKER, HOST, 600);
-    expect([isCrowded(m, HOST, MOST), falls()]).toEqual([true, 0]);
+    expect([isUnreadFull(m, HOST, MOST), falls()]).toEqual([true, 0]);
     lowerUnread(m, HOST, 600, MOST);
     expect(falls()).toBe(0);
     lowerUnread(m, HOST, 600, MOST);
-    expect([unread(), falls(), isCrowded(m, HOST, MOST)]).toEqual([0, 1, false]);
+    expect([unread(), falls(), isUnreadFull(m, HOST, MOST)]).toEqual([0, 1, false]);
   });
 
   it('are awaited only while they hold somebody back', () => {
@@ -37,7 +37,7 @@ describe('what a worker raised and died before it settled', () => {
   it('17.2 is taken back, so that nobody waits for a result that never comes', () => {
     raiseUnread(m, WORKER, HOST, 2_000);
     takeBackRaised(m, HOST, WORKER);
-    expect([unread(), falls(), isCrowded(m, HOST, MOST)]).toEqual([0, 1, false]);
+    expect([unread(), falls(), isUnreadFull(m, HOST, MOST)]).toEqual([0, 1, false]);
     takeBackRaised(m, HOST, WORKER); // once
     expect(unread()).toBe(0);
   });

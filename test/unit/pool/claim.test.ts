@@ -1,7 +1,7 @@
 /** Claiming: the ring's battery through `claim`, then sizes, collisions, front lanes, rotation, giving back. */
 import vm from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import type { Entry, Slot } from '#base';
+import type { Entry, Slot, SlotAt } from '#base';
 import {
   allocate,
   BATCH_MAX,
@@ -53,7 +53,7 @@ function setUp(values: number, size = 1, maxBatchSize = 255): { region: Region; 
   if (values > 0) publishRun(region, laneOf(HOST), range(1, values).map(entry));
   return { region, worker: workerIn(region, slot(1), size, maxBatchSize) };
 }
-const at = (worker: Claimer): number => slotAt(worker.slot);
+const at = (worker: Claimer): SlotAt => slotAt(worker.slot);
 const exhaust = (region: Region): void => {
   for (const words of [2 ** 16, 2 ** 10, 16]) while (allocate(region, words) !== NONE);
 };

@@ -1,5 +1,5 @@
 /**
- * The tagged tree: the bytes of FORM_PLAIN, which `encode.ts` writes and `decode.ts` reads. Pure; any thread.
+ * The tags of the tagged tree: the bytes of FORM_PLAIN, which `encode.ts` writes and `decode.ts` reads. Pure; any thread.
  * It never leaves the process, so it has no version.
  *
  *   value   = tag, then what the tag says

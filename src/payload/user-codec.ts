@@ -1,5 +1,7 @@
-/** A codec of the user's own: a module with `serialize` and `deserialize`. Both threads; the user's code runs here. */
-import { got, types, wrongType } from '#base';
+/** The user's codec: a module with `serialize` and `deserialize`. Both threads; the user's code runs here. */
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { Error, got, Object, TypeError, types, wrongType } from '#base';
 import type { Encoded } from './decode.ts';
 import { CodecFailed } from './not-plain.ts';
 
@@ -20,6 +22,25 @@ export function checkCodec(namespace: unknown, url: string): Codec {
       throw wrongType(`Expected the codec module ${url} to export a function \`${name}\`, ${got(codec?.[name])}`);
   }
   return codec as Codec;
+}
+
+/**
+ * @thread host. Loads the user's codec at once, since verbs use it in the tick in which the queue is made.
+ * @throws TypeError (`ERR_INVALID_ARG_VALUE`, or `ERR_INVALID_ARG_TYPE` for a missing export) when the module cannot be used.
+ */
+export function loadCodec(url: URL | undefined): Codec | undefined {
+  if (url === undefined) return undefined;
+  const require = createRequire(import.meta.url);
+  let namespace: unknown;
+  try {
+    namespace = require(fileURLToPath(url)); // ESM too, unless it awaits at its top level
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : got(cause);
+    throw Object.assign(new TypeError(`Expected \`codec\` to be a module that loads at once, got ${url.href}: ${why}`, { cause }), {
+      code: 'ERR_INVALID_ARG_VALUE',
+    });
+  }
+  return checkCodec(namespace, url.href);
 }
 
 /** @throws CodecFailed */

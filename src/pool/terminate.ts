@@ -1,8 +1,9 @@
 /**
- * Choosing a thread to be ended because of one job, and never because of another. Host thread; the worker's side is `guard.ts`.
+ * Choosing a thread to be terminated because of one job, and never because of another; and what a thread runs. Host thread; the
+ * worker's side is `guard.ts`. Doomed is what a thread is called while its guard word says that it was chosen.
  *
- *   OPEN -doom-> DOOMED -(the job still runs there)-> terminate
- *                DOOMED -(it does not)-> OPEN, and the worker goes on
+ *   OPEN -toDoomed-> DOOMED -(the job still runs there)-> terminate
+ *                    DOOMED -(it does not)-> OPEN, and the worker goes on
  */
 import { cas, load, notify, store } from '#atomics';
 import type { Entry, Slot } from '#base';
@@ -12,19 +13,19 @@ import { DOOMED, OPEN } from './guard.ts';
 
 export const MUST_END = 1;
 /** The job is not there any more: the thread goes on. */
-export const SPARED = 0;
+export const GOES_ON = 0;
 /** The thread is changing shared structures: ask again, it takes microseconds. */
 export const BUSY = -1;
 
 /** From MUST_END on the thread crosses no guard: it can be terminated, and changes nothing shared. */
-export function doom(region: Region, slot: Slot, entry: Entry): typeof MUST_END | typeof SPARED | typeof BUSY {
+export function toDoomed(region: Region, slot: Slot, entry: Entry): typeof MUST_END | typeof GOES_ON | typeof BUSY {
   const { m } = region;
   const guard = slotAt(slot) + SLOT_GUARD;
   if (cas(m, guard, OPEN, DOOMED) !== OPEN) return BUSY;
-  if (runsThere(region, slot, entry)) return MUST_END; // the second look: without it the doom may strike the next job
+  if (runsThere(region, slot, entry)) return MUST_END; // the second look: without it the thread may be ended because of its next job
   store(m, guard, OPEN);
   notify(m, guard, 1); // the worker may be waiting at the guard
-  return SPARED;
+  return GOES_ON;
 }
 
 function runsThere(region: Region, slot: Slot, entry: Entry): boolean {

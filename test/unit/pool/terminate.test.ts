@@ -2,7 +2,20 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Entry, RecordNumber, Slot } from '#base';
 import { HOST, type Region, RUN_MAX, recordAt, recordOf, SLOT_GUARD, SLOT_RUN, slotAt } from '#memory';
-import { BUSY, DOOMED, doom, enterLibrary, LIBRARY, leaveLibrary, MUST_END, OPEN, placeOf, runningEntries, runsAny, SPARED } from '#pool';
+import {
+  BUSY,
+  DOOMED,
+  toDoomed,
+  enterLibrary,
+  LIBRARY,
+  leaveLibrary,
+  MUST_END,
+  OPEN,
+  placeOf,
+  runningEntries,
+  runsAny,
+  GOES_ON,
+} from '#pool';
 import { LEFT_RUNNING, Records, toEnded, toFree, toQueued, toSettled, toStarted } from '#ring';
 import { within } from '../../support/index.ts';
 import { slot } from '../ring/battery.ts';
@@ -40,23 +53,23 @@ describe('the thread of a job that was given up', () => {
   it.each([0, RUN_MAX - 1])('must end if the job is still there, in place %i, and crosses no guard from then on', (place) => {
     run(job(0), place);
     giveUp(job(0));
-    expect([doom(region, WORKER, job(0)), guard()]).toEqual([MUST_END, DOOMED]);
+    expect([toDoomed(region, WORKER, job(0)), guard()]).toEqual([MUST_END, DOOMED]);
   });
 
   it('must end although others run there too', () => {
     run(job(0), 0);
     run(job(1), 1);
     giveUp(job(1));
-    expect(doom(region, WORKER, job(1))).toBe(MUST_END);
+    expect(toDoomed(region, WORKER, job(1))).toBe(MUST_END);
   });
 
   it('is left alone while it is in the library, which is nobody’s but its own to leave', () => {
     run(job(0));
     giveUp(job(0));
     enterLibrary(m, guardOf(WORKER));
-    expect([doom(region, WORKER, job(0)), guard()]).toEqual([BUSY, LIBRARY]);
+    expect([toDoomed(region, WORKER, job(0)), guard()]).toEqual([BUSY, LIBRARY]);
     leaveLibrary(m, guardOf(WORKER));
-    expect(doom(region, WORKER, job(0))).toBe(MUST_END);
+    expect(toDoomed(region, WORKER, job(0))).toBe(MUST_END);
   });
 
   it('is doomed once: the second who asks, for whatever job, changes nothing', () => {
@@ -64,14 +77,14 @@ describe('the thread of a job that was given up', () => {
     run(job(1), 1);
     giveUp(job(0));
     giveUp(job(1));
-    expect([doom(region, WORKER, job(0)), doom(region, WORKER, job(1)), guard()]).toEqual([MUST_END, BUSY, DOOMED]);
-    expect([doom(region, WORKER, job(2)), guard()]).toEqual([BUSY, DOOMED]);
+    expect([toDoomed(region, WORKER, job(0)), toDoomed(region, WORKER, job(1)), guard()]).toEqual([MUST_END, BUSY, DOOMED]);
+    expect([toDoomed(region, WORKER, job(2)), guard()]).toEqual([BUSY, DOOMED]);
   });
 });
 
 describe('a thread is spared, and its guard open again,', () => {
   const spared = (entry: Entry, worker = WORKER): void => {
-    expect([doom(region, worker, entry), m[guardOf(worker)]]).toEqual([SPARED, OPEN]);
+    expect([toDoomed(region, worker, entry), m[guardOf(worker)]]).toEqual([GOES_ON, OPEN]);
   };
 
   it('if the job that runs there was not given up', () => {
@@ -84,7 +97,7 @@ describe('a thread is spared, and its guard open again,', () => {
     giveUp(job(0));
     run(job(1));
     spared(job(0));
-    expect(doom(region, OTHER, job(0))).toBe(MUST_END);
+    expect(toDoomed(region, OTHER, job(0))).toBe(MUST_END);
   });
 
   it('if the job has settled late, handed over or not', () => {
@@ -112,7 +125,7 @@ describe('a thread is spared, and its guard open again,', () => {
     run(next);
     giveUp(next);
     spared(job(0));
-    expect(doom(region, WORKER, next)).toBe(MUST_END);
+    expect(toDoomed(region, WORKER, next)).toBe(MUST_END);
   });
 
   it('if it ended the job just before it was doomed, though the killer had seen it run', () => {
@@ -125,8 +138,8 @@ describe('a thread is spared, and its guard open again,', () => {
       run(job(1)); // and began the next
       leaveLibrary(m, guardOf(WORKER));
     };
-    const is = interrupted('before', 'compareExchange', guardOf(WORKER), end, () => doom(region, WORKER, job(0)));
-    expect([is, guard()]).toEqual([SPARED, OPEN]);
+    const is = interrupted('before', 'compareExchange', guardOf(WORKER), end, () => toDoomed(region, WORKER, job(0)));
+    expect([is, guard()]).toEqual([GOES_ON, OPEN]);
   });
 
   it('and if it waits at the guard by then it is told', async () => {
@@ -135,7 +148,7 @@ describe('a thread is spared, and its guard open again,', () => {
     const comes = (): void => {
       wait = Atomics.waitAsync(m, guardOf(WORKER), DOOMED);
     };
-    interrupted('after', 'compareExchange', guardOf(WORKER), comes, () => doom(region, WORKER, job(0)));
+    interrupted('after', 'compareExchange', guardOf(WORKER), comes, () => toDoomed(region, WORKER, job(0)));
     expect(wait?.async).toBe(true);
     expect(await within(wait?.value as Promise<string>, 'the notify')).toBe('ok');
   });

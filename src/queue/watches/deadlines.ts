@@ -2,15 +2,15 @@
  * Deadlines of unsettled jobs: one timer and a hashed wheel (Varghese and Lauck, 1987), so that adding and removing cost the
  * same whatever waits. Host thread.
  *
- * A job lies in the place its due time hashes to; each tick looks at the places that have come up, and leaves there what is due
+ * A job lies in the place its due time hashes to; each tick checks the places that have come up, and leaves there what is due
  * in a later round. A deadline fires at most one tick late, and never early.
  */
 import { Array, Map, Math, Set, clearInterval, performance, setInterval } from '#base';
-import type { Job } from './job.ts';
+import type { Job } from '../registry.ts';
 
 /** Smaller: more ticks for nothing; larger: deadlines fire later. */
 const TICK_MS = 8;
-/** Places: a round takes two seconds. Fewer: more jobs are looked at before their time. */
+/** Places: a round takes two seconds. Fewer: more jobs are checked before their time. */
 const PLACES = 256;
 
 export class Deadlines {
@@ -18,7 +18,7 @@ export class Deadlines {
   readonly #places: Set<Job>[] = Array.from({ length: PLACES }, () => new Set());
   readonly #placeOf = new Map<Job, Set<Job>>();
   #timer: NodeJS.Timeout | undefined;
-  /** The last tick whose place was looked at. */
+  /** The last tick whose place was checked. */
   #tick = 0;
 
   constructor(onDue: (job: Job) => void) {

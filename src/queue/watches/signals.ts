@@ -1,6 +1,6 @@
 /** Abort signals of unsettled jobs: one listener for each distinct signal, gone with its last job. Host thread. */
 import { Map, Set } from '#base';
-import type { Job } from './job.ts';
+import type { Job } from '../registry.ts';
 
 interface Listening {
   readonly jobs: Set<Job>;
