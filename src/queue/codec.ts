@@ -4,14 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { Error, got, Object, TypeError } from '#base';
 import { type Codec, checkCodec } from '#payload';
 
-const require = createRequire(import.meta.url);
-
 /** @throws TypeError (`ERR_INVALID_ARG_VALUE`, or `ERR_INVALID_ARG_TYPE` for a missing export) when the module cannot be used. */
 export function loadCodec(url: URL | undefined): Codec | undefined {
   if (url === undefined) return undefined;
   let namespace: unknown;
   try {
-    namespace = require(fileURLToPath(url)); // ESM too, unless it awaits at its top level
+    namespace = createRequire(url)(fileURLToPath(url)); // ESM too, unless it awaits at its top level
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : got(cause);
     throw Object.assign(new TypeError(`Expected \`codec\` to be a module that loads at once, got ${url.href}: ${why}`, { cause }), {

@@ -20,7 +20,6 @@ import {
   setImmediate,
   setTimeout,
   type Slot,
-  URL,
 } from '#base';
 import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
@@ -28,6 +27,7 @@ import { discount, passWakeOn, type Receivers, STARTING, type ToHost, toStarting
 import { HostChannel } from './channel.ts';
 import { inheritedFlags } from './exec-argv.ts';
 import { tagOutput } from './tagged-output.ts';
+import { workerEntry } from './entry-file.ts';
 
 export interface Thread {
   readonly worker: Worker;
@@ -84,8 +84,6 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** Slots of a region: the host's, and two for each worker, since a condemned thread keeps its own while another replaces it. */
 export const slotsFor = (concurrency: number): number => 1 + 2 * concurrency;
-
-const ENTRY = new URL('./worker-entry.js', import.meta.url);
 
 export class Threads {
   readonly #region: Region;
@@ -165,7 +163,7 @@ export class Threads {
     toStarting(this.#region.m, slot); // before the thread exists: it may claim, and even leave, before our next line
     let worker: Worker;
     try {
-      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, channel.remote));
+      worker = new Worker(workerEntry(this.#options.workerEntry), this.#workerOptions(slot, ++this.#started, channel.remote));
     } catch (error) {
       channel.close();
       toVacant(this.#region.m, slot);
