@@ -13,8 +13,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
-    // dist is run by Node itself, so that a test and the worker threads it starts see the same files.
-    server: { deps: { external: [/\/dist\//] } },
-    coverage: { provider: 'v8', include: ['dist/**/*.js'], reportsDirectory: 'coverage' },
+    // Both outputs are run by Node itself, so that a test and the worker threads it starts see the same files.
+    server: { deps: { external: [/\/(dist|lib)\//] } },
+    coverage: { provider: 'v8', include: ['dist/**/*.js', 'lib/*.js'], reportsDirectory: 'coverage' },
   },
 });

@@ -27,6 +27,8 @@ export interface ThreadOptions {
   readonly workerData?: unknown;
   /** Bounds on a worker's heap and stack, in MiB. Best effort: one huge allocation can still end the process. @default Node's own */
   readonly resourceLimits?: WorkerOptions['resourceLimits'];
+  /** The file that `railhead/worker-entry` was bundled to, a `file:` URL: where a bundler took the package in and nothing is beside it. @default found */
+  readonly workerEntry?: URL | undefined;
   /** Whether a line that a worker prints starts with the worker's name. @default false */
   readonly tagOutput?: boolean | undefined;
 }
@@ -126,6 +128,7 @@ const QUEUE: is.Table<QueueOptions> = {
   execArgv: is.row(is.texts),
   workerData: is.row(is.anything),
   resourceLimits: is.row(is.ofType('to be an object of numbers', isLimits)),
+  workerEntry: is.row(is.fileUrl),
   tagOutput: is.row(is.flag, false),
 };
 

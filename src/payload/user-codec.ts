@@ -30,10 +30,9 @@ export function checkCodec(namespace: unknown, url: string): Codec {
  */
 export function loadCodec(url: URL | undefined): Codec | undefined {
   if (url === undefined) return undefined;
-  const require = createRequire(import.meta.url);
   let namespace: unknown;
   try {
-    namespace = require(fileURLToPath(url)); // ESM too, unless it awaits at its top level
+    namespace = createRequire(url)(fileURLToPath(url)); // ESM too, unless it awaits at its top level
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : got(cause);
     throw Object.assign(new TypeError(`Expected \`codec\` to be a module that loads at once, got ${url.href}: ${why}`, { cause }), {

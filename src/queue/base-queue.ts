@@ -21,7 +21,7 @@ import { Stopping, type StopReport } from './stopping.ts';
 import { warm } from './warming.ts';
 
 /** Key of an option that only tests use. */
-export const INTERNALS: unique symbol = Symbol('railhead.internals');
+export const INTERNALS: unique symbol = Symbol.for('railhead.internals') as never;
 
 /** The same class, with the types of our events. */
 const Emitter: new () => QueueEmitter = EventEmitter;

@@ -22,7 +22,6 @@ import {
   setImmediate,
   setTimeout,
   type Slot,
-  URL,
 } from '#base';
 import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
@@ -41,6 +40,7 @@ import {
   wasLoading,
 } from '#pool';
 import { inheritedFlags } from './exec-argv.ts';
+import { workerEntry } from './entry-file.ts';
 import { waitLong } from './timers.ts';
 
 export interface Thread {
@@ -132,8 +132,6 @@ class HostChannel {
   }
 }
 
-const ENTRY = new URL('./worker-entry.js', import.meta.url);
-
 export class Threads {
   readonly #region: Region;
   readonly #options: Readonly<ResolvedOptions>;
@@ -212,7 +210,7 @@ export class Threads {
     toStarting(this.#region.m, slot); // before the thread exists: it may claim, and even leave, before our next line
     let worker: Worker;
     try {
-      worker = new Worker(ENTRY, this.#workerOptions(slot, ++this.#started, channel.remote));
+      worker = new Worker(workerEntry(this.#options.workerEntry), this.#workerOptions(slot, ++this.#started, channel.remote));
     } catch (error) {
       channel.close();
       toVacant(this.#region.m, slot);

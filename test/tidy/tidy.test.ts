@@ -16,7 +16,7 @@ const imports: checks.Imports = Object.fromEntries(
 
 /** What git tracks or would track; where there is no git (an unpacked archive), everything that is not made by a command. */
 function treeFiles(): string[] {
-  const made = /(^|\/)(node_modules|dist|coverage|\.git)(\/|$)/;
+  const made = /(^|\/)(node_modules|dist|lib|coverage|\.git)(\/|$)/;
   try {
     const out = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
       cwd: ROOT,
