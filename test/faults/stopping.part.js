@@ -1,4 +1,5 @@
 /** Queues that are stopped in the midst of their faults, with little time or none: everything settles, nothing starts afterwards. */
+import { audit, faultsStruck } from './audit.js';
 import { at, STARTED } from './ledger.js';
 import { countsFor, planOf } from './plan.js';
 import { PROFILES } from './profiles.js';
@@ -53,7 +54,7 @@ export default async function run({ seed, faults, weights }, checks) {
     await storm.calm();
     storm.end();
     const one = new checks.constructor();
-    storm.audit(one, true, report);
+    audit(storm, one, true, report);
     stuck += report.stuck.length;
     one.that('no thread is live', storm.queue.stats().workers.live === 0);
     for (let index = 0; index < plan.tasks.length; index++) if (storm.ledger[at(index, STARTED)] !== starts[at(index, STARTED)]) after++;
@@ -61,7 +62,7 @@ export default async function run({ seed, faults, weights }, checks) {
       if (!all.has(name)) all.set(name, []);
       if (!ok) all.get(name).push(`round ${round} (stopped ${stopAt} ms after its first task with ${timeoutMs}): ${detail}`);
     }
-    for (const [kind, count] of Object.entries(storm.struck())) struck[kind] = (struck[kind] ?? 0) + count;
+    for (const [kind, count] of Object.entries(faultsStruck(storm))) struck[kind] = (struck[kind] ?? 0) + count;
     tasks += storm.admitted;
     cut += report.cut;
   }

@@ -1,14 +1,13 @@
 /**
- * One storm: plays a plan on a queue, and holds what came of it against the ledger. Main thread of a child process.
+ * One storm: plays a plan on a queue, and keeps what came of it for `audit.js`. Main thread of a child process.
  *
  * The promise of each `run` says how its task ended; a pushed one is counted, since nobody is told which it was.
  */
-import { getEventListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { INTERNALS } from '#queue';
 import { handler, TaskQueue } from 'railhead';
-import { at, ENDED, ledgerFor, STARTED, STRUCK, WHERE } from './ledger.js';
-import { OnPurpose, onThread, purposes, surprises } from './surroundings.js';
+import { at, ENDED, ledgerFor, STARTED, WHERE } from './ledger.js';
+import { OnPurpose, onThread, purposes } from './surroundings.js';
 import { answerOf, bodyOf } from './values.js';
 
 /** The storm holds its breath above so many unsettled tasks. */
@@ -57,7 +56,7 @@ export class Storm {
   threads = new Map();
   starts = 0;
   #profile;
-  #plan;
+  plan;
   #handlers = new Map();
   #forget;
   #sampler;
@@ -68,7 +67,7 @@ export class Storm {
 
   constructor(profile, plan) {
     this.#profile = profile;
-    this.#plan = plan;
+    this.plan = plan;
     this.ledger = ledgerFor(plan.tasks.length);
     this.settled = new Uint8Array(plan.tasks.length);
     this.#forget = onThread((worker) => this.#onThread(worker));
@@ -134,11 +133,11 @@ export class Storm {
 
   /** Some task has begun: the first threads are there. */
   get begun() {
-    return this.#plan.tasks.some(({ index }) => Atomics.load(this.ledger, at(index, STARTED)) > 0);
+    return this.plan.tasks.some(({ index }) => Atomics.load(this.ledger, at(index, STARTED)) > 0);
   }
 
   async play() {
-    for (const step of this.#plan.steps) {
+    for (const step of this.plan.steps) {
       if (this.stopping) return;
       switch (step.do) {
         case 'admit':
@@ -296,7 +295,7 @@ export class Storm {
   }
 
   describe() {
-    const open = this.#plan.tasks.filter(({ index, verb }) => verb === 'run' && this.settled[index] === 0);
+    const open = this.plan.tasks.filter(({ index, verb }) => verb === 'run' && this.settled[index] === 0);
     const list = open
       .slice(0, 8)
       .map(
@@ -310,173 +309,6 @@ export class Storm {
     clearInterval(this.#sampler);
     for (const look of this.#aborts) clearInterval(look);
     this.#forget();
-  }
-
-  // ---- what came of it
-
-  /** @param stopped the queue was stopped in the midst of it */
-  audit(checks, stopped, report) {
-    const { tasks } = this.#plan;
-    const { ledger, fates } = this;
-    const word = (index, field) => Atomics.load(ledger, at(index, field));
-    const runs = tasks.filter(({ verb, index }) => verb === 'run' && fates[index] !== 'E_QUEUE_FULL');
-    const open = tasks.filter(({ verb, index }) => verb === 'run' && this.settled[index] !== 1);
-    checks.none(
-      'each promise has settled, once',
-      open.map((task) => this.#tell(task)),
-      runs.length,
-    );
-
-    const { completed, failed, pending, queued, running } = this.queue.stats();
-    const answered = runs.filter(({ index }) => fates[index] === 'answer').length;
-    const rejected = runs.length - answered;
-    const cut = report?.cut ?? 0;
-    checks.that(
-      'settled = admitted',
-      completed + failed === this.admitted,
-      `completed ${completed} + failed ${failed}, admitted ${this.admitted}`,
-    );
-    const toldOf = failed - rejected;
-    checks.that(
-      'what was pushed and failed was told, each once',
-      this.told === toldOf || (stopped && this.told <= toldOf),
-      `told ${this.told}, failed ${toldOf}`,
-    );
-    const ended = tasks.reduce((sum, { verb, index }) => sum + (verb !== 'run' && verb !== undefined && word(index, ENDED) > 0 ? 1 : 0), 0);
-    checks.that('what was pushed and completed had run', completed - answered <= ended, `completed ${completed - answered}, ran ${ended}`);
-    checks.that(
-      'pending, queued and running are 0',
-      pending === 0 && queued === 0 && running === 0 && this.queue.size === 0,
-      `${pending} ${queued} ${running} ${this.queue.size}`,
-    );
-    if (report !== undefined) checks.that('the report adds up', report.completed === completed && report.failed + cut === failed, report);
-
-    checks.none(
-      'none has started twice',
-      tasks
-        .filter(({ index, retry, does }) => does !== 'meeting place' && word(index, STARTED) > 1 + retry)
-        .map((task) => this.#tell(task)),
-      tasks.length,
-    );
-    checks.none(
-      'none that was refused has started',
-      tasks
-        .filter(
-          ({ index, verb, does }) =>
-            does !== 'meeting place' && (verb === undefined || fates[index] === 'E_QUEUE_FULL') && word(index, STARTED) > 0,
-        )
-        .map((task) => this.#tell(task)),
-    );
-    checks.none(
-      'no result is wrong',
-      runs.filter(({ index }) => fates[index]?.startsWith('WRONG')).map((task) => this.#tell(task)),
-      answered,
-    );
-    checks.none(
-      'each fate has its reason',
-      runs.filter((task) => !this.#explained(task, stopped)).map((task) => this.#tell(task)),
-      runs.length,
-    );
-    checks.none(
-      'no answer without its handler having ended',
-      runs
-        .filter(({ index, fault }) => fates[index] === 'answer' && fault === undefined && word(index, ENDED) === 0)
-        .map((task) => this.#tell(task)),
-    );
-    checks.none('errors outside any task are those of the storm', this.foreign);
-    this.#auditDeaths(checks, runs);
-    checks.none('live, condemned and pending are in bounds at every sample', this.bad);
-    checks.none(
-      'no listener is left on a signal',
-      this.signals.filter((signal) => getEventListeners(signal, 'abort').length > 0).map(() => 'a signal'),
-      this.signals.length,
-    );
-    checks.none('no uncaught error but those on purpose', surprises.splice(0));
-  }
-
-  #auditDeaths(checks, runs) {
-    const { fates, errors, ledger } = this;
-    const wrong = [];
-    const perWorker = new Map();
-    for (const task of runs) {
-      if (fates[task.index] !== 'E_WORKER_DIED') continue;
-      const { message, reason, exitCode } = errors[task.index];
-      const workerId = Number(/^Worker (\d+) ended/.exec(message)?.[1]);
-      const thread = this.threads.get(workerId);
-      const started = Atomics.load(ledger, at(task.index, STARTED));
-      const where = Atomics.load(ledger, at(task.index, WHERE));
-      perWorker.set(workerId, (perWorker.get(workerId) ?? 0) + 1);
-      const say = (what) => wrong.push(`${what}: ${this.#tell(task)}`);
-      if (thread === undefined || !thread.gone) say('names a worker that is not gone');
-      else if (started > 0 && task.retry === 0 && where !== workerId) say(`ran on ${where}`);
-      else if (reason === 'terminated' && !thread.terminated) say('nobody terminated it');
-      else if (reason === 'exit' && exitCode !== thread.exitCode) say(`the thread's exit code was ${thread.exitCode}`);
-      else if (
-        task.fault === 'exit in the task' &&
-        reason === 'exit' &&
-        !thread.terminated &&
-        task.retry === 0 &&
-        exitCode !== task.rest[0]
-      )
-        say('not its exit code');
-      else if (task.sync && task.fault === undefined && started > 0 && this.tasksPerWorker === 1 && !thread.terminated)
-        say('a good task, struck by another');
-    }
-    for (const [workerId, count] of perWorker)
-      if (count > this.tasksPerWorker) wrong.push(`worker ${workerId} took ${count} tasks with it`);
-    checks.none('a death fails what ran on its thread, and nothing else', wrong);
-  }
-
-  #explained(task, stopped) {
-    const fate = this.fates[task.index];
-    if (task.fates.includes(fate)) return true;
-    if (fate === 'E_WORKER_DIED') return true; // looked at with the deaths
-    if (fate === 'E_HANDLER_LOAD') return this.#endedInLoading(task);
-    if (fate === 'E_WORKER_TERMINATED') return this.tasksPerWorker > 1 && this.errors[task.index].retryable === true;
-    return fate === 'E_QUEUE_STOPPED' && stopped;
-  }
-
-  /**
-   * A thread that ends by itself while it imports a module is put down to that module, also if a late timer of another task did it:
-   * nobody can tell. One that somebody else terminated is not.
-   */
-  #endedInLoading({ index }) {
-    const workerId = Number(/^Worker (\d+) ended/.exec(this.errors[index].cause?.message)?.[1]);
-    const began = Atomics.load(this.ledger, at(index, STARTED)) > 0;
-    return !began && this.threads.get(workerId)?.terminated !== true;
-  }
-
-  #tell(task) {
-    const { index, does, module, verb, fault } = task;
-    const word = (field) => Atomics.load(this.ledger, at(index, field));
-    const error = this.errors[index];
-    return `#${index} ${verb} ${fault ?? 'good'} ${does ?? module}: ${this.fates[index]}${error === undefined ? '' : ` (${error.message} ${error.reason ?? ''})`}, started ${word(STARTED)}, ended ${word(ENDED)}, struck ${word(STRUCK)}, on ${word(WHERE)}`;
-  }
-
-  /** Faults that really struck, by kind. */
-  struck() {
-    const counts = { terminate: this.terminated, recycle: this.recycled };
-    for (const { index, fault } of this.#plan.tasks) {
-      if (fault === undefined) continue;
-      const fate = this.fates[index];
-      const begun = Atomics.load(this.ledger, at(index, STARTED)) > 0;
-      let hit = Atomics.load(this.ledger, at(index, STRUCK)) > 0;
-      if (fault === 'abort while queued' || fault === 'abort in a batch') hit = fate === 'ABORT_ERR' && !begun;
-      else if (fault.startsWith('abort')) hit = fate === 'ABORT_ERR' && begun;
-      else if (fault === 'deadline') hit = fate === 'E_TASK_DEADLINE';
-      else if (fault === 'out of memory') hit &&= fate !== 'E_TASK_TIMEOUT';
-      counts[fault] = (counts[fault] ?? 0) + Number(hit);
-    }
-    return counts;
-  }
-
-  reasons() {
-    const counts = {};
-    for (const error of this.errors) {
-      const name = error?.reason === undefined || error.code !== 'E_WORKER_DIED' ? error?.code : `${error.code} ${error.reason}`;
-      if (name !== undefined) counts[name] = (counts[name] ?? 0) + 1;
-    }
-    return counts;
   }
 }
 

@@ -1,4 +1,5 @@
 /** A storm over one queue, to its calm; then the queue must be as good as new, and stop. */
+import { audit, faultsStruck, reasons } from './audit.js';
 import { handler, TaskQueue } from 'railhead';
 import { countsFor, planOf } from './plan.js';
 import { PROFILES } from './profiles.js';
@@ -37,7 +38,7 @@ export default async function run({ profile: name, seed, faults, weights }, chec
   await withinTime(storm.admitAll(plan.tasks.slice(last + concurrency + 1), false), 'the tasks after the storm');
   const report = await withinTime(storm.queue.stop(), 'stop');
   storm.end();
-  storm.audit(checks, false, report);
+  audit(storm, checks, false, report);
   const { workers } = storm.queue.stats();
   checks.that(
     'all threads have ended',
@@ -49,9 +50,9 @@ export default async function run({ profile: name, seed, faults, weights }, chec
   checks.note(
     `${storm.admitted} tasks admitted, ${storm.refused} refused, ${storm.starts} threads started; at most ${storm.most.live} live, ${storm.most.condemned} condemned, ${storm.most.threads} in all`,
   );
-  checks.note(`rejections: ${JSON.stringify(storm.reasons())}`);
+  checks.note(`rejections: ${JSON.stringify(reasons(storm))}`);
   if (filesLeftOpen() > 0) checks.note(`Node left ${filesLeftOpen()} module files open, of threads terminated while they loaded them`);
-  return storm.struck();
+  return faultsStruck(storm);
 }
 
 /** What Node makes once and keeps. */
