@@ -48,6 +48,7 @@ describe('the options of a queue', () => {
       execArgv: undefined,
       workerData: undefined,
       resourceLimits: undefined,
+      workerEntry: undefined,
       tagOutput: false,
     };
     expect(readQueueOptions(undefined)).toStrictEqual(defaults);
@@ -73,7 +74,7 @@ describe('the options of a queue', () => {
     { spinUs: 0, spares: 0, parallelism: 1 },
     { spinUs: 1000, parallelism: 5000 },
     { maxPayloadBytes: 1, maxResultBytes: 2 ** 33 },
-    { hooks: MODULE, codec: MODULE, onError: () => {}, native: false, allowFunctions: false },
+    { hooks: MODULE, codec: MODULE, workerEntry: MODULE, onError: () => {}, native: false, allowFunctions: false },
     {
       name: '',
       env: {},
