@@ -1,5 +1,4 @@
 /** `tagOutput`: each line that a worker prints says which worker it is from. Host thread. */
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { Worker } from 'node:worker_threads';
 import { process } from '#base';
@@ -11,5 +10,7 @@ export function tagOutput(worker: Worker, tag: string): void {
 }
 
 function tagLines(from: Readable, to: Writable, tag: string): void {
+  // Loaded here and not above: it takes longer than most of the package, and few queues tag.
+  const { createInterface } = process.getBuiltinModule('node:readline');
   createInterface({ input: from }).on('line', (line) => to.write(`[${tag}] ${line}\n`));
 }
