@@ -91,23 +91,25 @@ export const Buffer: Pick<typeof globalThis.Buffer, 'alloc' | 'allocUnsafeSlow' 
     },
   });
 export const performance: { now(): number } = freeze({ now: nodePerformance.now.bind(nodePerformance) });
-export const process: Pick<NodeJS.Process, 'env' | 'execArgv' | 'exit' | 'hrtime' | 'on' | 'stdout' | 'stderr'> = freeze({
-  get env() {
-    return nodeProcess.env; // both may be set by the program
-  },
-  get execArgv() {
-    return nodeProcess.execArgv;
-  },
-  exit: nodeProcess.exit.bind(nodeProcess),
-  hrtime,
-  on: nodeProcess.on.bind(nodeProcess),
-  get stdout() {
-    return nodeProcess.stdout; // made when first asked for
-  },
-  get stderr() {
-    return nodeProcess.stderr;
-  },
-});
+export const process: Pick<NodeJS.Process, 'env' | 'execArgv' | 'exit' | 'getBuiltinModule' | 'hrtime' | 'on' | 'stdout' | 'stderr'> =
+  freeze({
+    get env() {
+      return nodeProcess.env; // both may be set by the program
+    },
+    get execArgv() {
+      return nodeProcess.execArgv;
+    },
+    exit: nodeProcess.exit.bind(nodeProcess),
+    getBuiltinModule: nodeProcess.getBuiltinModule.bind(nodeProcess),
+    hrtime,
+    on: nodeProcess.on.bind(nodeProcess),
+    get stdout() {
+      return nodeProcess.stdout; // made when first asked for
+    },
+    get stderr() {
+      return nodeProcess.stderr;
+    },
+  });
 export const setImmediate: typeof nodeTimers.setImmediate = nodeTimers.setImmediate;
 export const setInterval: typeof nodeTimers.setInterval = nodeTimers.setInterval;
 export const setTimeout: typeof nodeTimers.setTimeout = nodeTimers.setTimeout;

@@ -4,7 +4,6 @@
  * A thread that leaves or is being ended still counts until its `exit`, so there are never more than `concurrency`. When
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import {
@@ -358,5 +357,7 @@ export function tagOutput(worker: Worker, tag: string): void {
 }
 
 function tagLines(from: Readable, to: Writable, tag: string): void {
+  // Loaded here and not above: it takes longer than most of the package, and few queues tag.
+  const { createInterface } = process.getBuiltinModule('node:readline');
   createInterface({ input: from }).on('line', (line) => to.write(`[${tag}] ${line}\n`));
 }

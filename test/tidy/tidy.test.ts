@@ -67,6 +67,26 @@ describe('this checkout', () => {
     expect(checks.reachable(entry, readCompiled, imports).size).toBeGreaterThan(3);
     expect(checks.mainOnlyInWorkers(entry, readCompiled, imports)).toEqual([]);
   });
+  test('a worker thread loads two files, and no more of Node than it did', () => {
+    const files: string[] = [];
+    const builtins = new Set<string>();
+    const walk = (path: string): void => {
+      if (files.includes(path)) return;
+      files.push(path);
+      for (const name of checks.specifiers({ path, text: read(path) })) {
+        if (name.startsWith('.')) walk(join(path, '..', name).replaceAll('\\', '/'));
+        else builtins.add(name);
+      }
+    };
+    walk('lib/worker-entry.js');
+    expect(files).toEqual(['lib/worker-entry.js', 'lib/shared.js']);
+    // Each is paid at every start of a thread: what only some tasks need is loaded when it is first used.
+    // Node itself has loaded all of these by then, but for `node:v8`.
+    const known = ['module', 'perf_hooks', 'process', 'timers', 'url', 'util', 'v8', 'worker_threads'];
+    expect([...builtins].sort()).toEqual(known.map((name) => `node:${name}`));
+    const bytes = files.reduce((sum, path) => sum + read(path).length, 0);
+    expect(bytes, 'the text that each thread compiles').toBeLessThan(200_000);
+  });
   test('links in the documents resolve', () => {
     expect(checks.docLinks(documents, exists)).toEqual([]);
   });
