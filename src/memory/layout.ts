@@ -84,7 +84,7 @@ export const SLOTS: WordIndex = at(DEFINITIONS + DEFINITION_COUNT * DEFINITION_W
 export const SLOT_WORDS: number = 27 * LINE;
 /** VACANT, STARTING, LIVE, LEAVING: see `pool/life.ts`. */
 export const SLOT_LIFE = 0;
-/** 1 once the thread ends by its own will; 0 when it is struck from outside. */
+/** 1 once the thread ends by its own will; 0 while it runs, and when it was ended from outside. */
 export const SLOT_EXITED = 1;
 /** Handler id of the module that the worker imports now, or 0. */
 export const SLOT_LOADING = 2;

@@ -31,7 +31,7 @@ export function forgetRaised(m: Int32Array, self: Slot): void {
 
 /**
  * @thread submitter, after the `exit` of the thread in `dead`, of whose jobs none is settled and not yet freed. Takes back what
- * it raised for a job that it did not settle. Struck between the two steps of `raiseUnread` it takes back what was not raised:
+ * it raised for a job that it did not settle. If the thread died between the two steps of `raiseUnread`, this takes back what was not raised:
  * then a little more may be unread than allowed, where in the other order workers would wait for ever.
  */
 export function takeBackRaised(m: Int32Array, submitter: Slot, dead: Slot): void {
@@ -60,7 +60,7 @@ export function tellFall(m: Int32Array, submitter: Slot): void {
 export const isUnreadFull = (m: Int32Array, submitter: Slot, most: number): boolean => load(m, slotAt(submitter) + SLOT_UNREAD) >= most;
 
 /**
- * @thread worker, outside of the library. A promise for the next fall; undefined if `stillWaits` says no after the look at SLOT_FALL,
+ * @thread worker, outside of the library. A promise for the next fall; undefined if `stillWaits` says no after SLOT_FALL was read,
  * or it moved meanwhile.
  */
 export function nextFall(m: Int32Array, submitter: Slot, stillWaits: () => boolean): Promise<unknown> | undefined {

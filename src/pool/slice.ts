@@ -4,7 +4,7 @@ import { Math, performance } from '#base';
 /** A turn of the event loop comes at least this often. Longer: handlers' timers are late; shorter: turns cost more than jobs. */
 const SLICE_MS = 1;
 const SLICE_JOBS = 500;
-/** While so many ms pass between two looks at the clock, it is looked at half as often. */
+/** While no more than so many ms pass between two readings of the clock, it is read half as often. */
 const CLOCK_MS = 0.1;
 const CLOCK_JOBS_MAX = 64;
 
@@ -12,7 +12,7 @@ export class Slice {
   /** In this slice. */
   jobs = 0;
   #start = 0;
-  /** Jobs between two looks at the clock, jobs until the next, and when the last was. */
+  /** Jobs between two readings of the clock, jobs until the next, and when the last was. */
   #every = 1;
   #in = 1;
   #was = 0;

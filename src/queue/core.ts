@@ -6,8 +6,18 @@
  */
 import type { EventEmitter } from 'node:events';
 import { add, store } from '#atomics';
-import { Math, messageOf, parallelism, queueMicrotask, type RailheadError, railheadError, type RecordNumber } from '#base';
-import type { ResolvedOptions, Sequence, Slot } from '#base';
+import {
+  Math,
+  messageOf,
+  parallelism,
+  queueMicrotask,
+  type RailheadError,
+  railheadError,
+  type RecordNumber,
+  type ResolvedOptions,
+  type Sequence,
+  type Slot,
+} from '#base';
 import { createRegion, HOST, REGION_RECYCLE, REGION_TARGET, type Region } from '#memory';
 import { loadCodec, tellFall } from '#payload';
 import { type Receivers, type ToHost, unparkHottest } from '#pool';

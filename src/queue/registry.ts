@@ -20,7 +20,7 @@ export interface Watch {
   argument: { readonly meta: number; readonly length: number } | undefined;
 }
 
-/** One shape for all jobs, since every settle looks at it. */
+/** One shape for all jobs, since every settle reads it. */
 export class Job {
   /** Counts against `maxPending`. */
   readonly bounded: boolean;

@@ -119,7 +119,7 @@ export class Submitter {
   readonly #records: Records;
   readonly #arguments: Arguments;
   readonly #at: SlotAt = slotAt(HOST);
-  /** Settled records taken from the stack and not yet looked at: the oldest. */
+  /** Settled records taken from the stack and not yet settled here: the oldest. */
   #taken: RecordNumber = NO_RECORD;
   /** Cancels since the last sweep of the lane, and how many call for the next. */
   #cancels = 0;
@@ -275,7 +275,7 @@ export class Submitter {
     return was;
   }
 
-  /** Cancelled jobs leave void entries in the lane: drops them. Whoever ends jobs looks afterwards whether enough workers are awake. */
+  /** Cancelled jobs leave void entries in the lane: drops them. Whoever ends jobs says `jobsMoved` afterwards, so enough workers stay awake. */
   #sweep(): void {
     const live = sweepLane(this.#region, this.#at + SLOT_LANE, this.#at + SLOT_ENTRIES, this.#offered);
     this.#cancels = 0;
