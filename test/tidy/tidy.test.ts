@@ -81,7 +81,6 @@ describe('this checkout', () => {
     walk('lib/worker-entry.js');
     expect(files).toEqual(['lib/worker-entry.js', 'lib/shared.js']);
     // Each is paid at every start of a thread: what only some tasks need is loaded when it is first used.
-    // Node itself has loaded all of these by then, but for `node:v8`.
     const known = ['module', 'perf_hooks', 'process', 'timers', 'url', 'util', 'v8', 'worker_threads'];
     expect([...builtins].sort()).toEqual(known.map((name) => `node:${name}`));
     const bytes = files.reduce((sum, path) => sum + read(path).length, 0);
