@@ -75,7 +75,7 @@ export interface QueueOptions extends ThreadOptions {
   readonly codec?: URL | undefined;
   /** Told of each failed task that was pushed or submitted, never of those of `run`. @default none: the `error` event is told */
   readonly onError?: ((error: unknown, job: FailedJob) => void) | undefined;
-  /** Whether a native probe is used where one loads. None ships yet. @default true */
+  /** Whether the native probe is used where it loads; nothing asks it yet. @default true */
   readonly native?: boolean | undefined;
 }
 

@@ -88,7 +88,7 @@ function auditDeaths(storm, checks, runs) {
   for (const task of runs) {
     if (fates[task.index] !== 'E_WORKER_DIED') continue;
     const { message, reason, exitCode } = errors[task.index];
-    const workerId = Number(/^Worker (\d+) ended/.exec(message)?.[1]);
+    const workerId = Number(/^Worker (\d+) /.exec(message)?.[1]);
     const thread = storm.threads.get(workerId);
     const started = Atomics.load(ledger, at(task.index, STARTED));
     const where = Atomics.load(ledger, at(task.index, WHERE));
@@ -121,7 +121,7 @@ function explained(storm, task, stopped) {
  * nobody can tell. One that somebody else terminated is not.
  */
 function endedInLoading(storm, { index }) {
-  const workerId = Number(/^Worker (\d+) ended/.exec(storm.errors[index].cause?.message)?.[1]);
+  const workerId = Number(/^Worker (\d+) /.exec(storm.errors[index].cause?.message)?.[1]);
   const began = Atomics.load(storm.ledger, at(index, STARTED)) > 0;
   return !began && storm.threads.get(workerId)?.terminated !== true;
 }
