@@ -1,10 +1,10 @@
 /**
- * The channel between the host and one worker, for what shared memory cannot carry: both ends' message table, and the worker's
- * end. A channel of our own: `parentPort` belongs to the handlers.
+ * The channel between the host and one worker, for what shared memory cannot carry: both ends, and
+ * what they say to each other. A channel of our own: `parentPort` belongs to the handlers.
  *
  * Messages are few and never needed to go on with plain work. Each has a type, and each end a function for every type.
  */
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { type Entry, type ErrorWire, postMessage, push } from '#base';
 
 /** What the host tells a worker. */
@@ -87,5 +87,36 @@ export class WorkerChannel {
 
   send(message: ToHost, transfer: readonly MessagePort[] = []): void {
     postMessage(this.#port, message, transfer);
+  }
+}
+
+/** @thread host. Its end of the channel to one worker. */
+export class HostChannel {
+  /** The worker's end, until the thread has been started with it. */
+  readonly remote: MessagePort;
+  readonly #port: MessagePort;
+  readonly #receivers: Receivers<ToHost>;
+
+  constructor(receivers: Receivers<ToHost>) {
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    this.remote = port2;
+    this.#receivers = receivers;
+    port1.on('message', (message: ToHost) => receive(receivers, message));
+    port1.unref(); // work keeps the process alive, not workers
+  }
+
+  /** To a worker that has ended it goes nowhere, and what it carries is closed. */
+  send(message: ToWorker, transfer: readonly MessagePort[] = []): void {
+    this.#port.postMessage(message, transfer);
+  }
+
+  /** Receives all that has been sent, at once. A worker sends before it settles: so what a settled job needs is here. */
+  pump(): void {
+    pump(this.#port, this.#receivers);
+  }
+
+  close(): void {
+    this.#port.close();
   }
 }

@@ -1,5 +1,5 @@
 /** Workers: parking, claiming, running; and the repair after one has died. */
-export { LATE_MS, pump, receive, type Receivers, type ToHost, type ToWorker, WorkerChannel } from './channel.ts';
+export { HostChannel, LATE_MS, receive, type Receivers, type ToHost, type ToWorker, WorkerChannel } from './channel.ts';
 export * from './claim.ts';
 export * from './definition.ts';
 export * from './guard.ts';

@@ -2,7 +2,7 @@
  * Which of the process's command-line flags a worker goes on with. Host thread.
  *
  * A worker inherits all of them by itself, and most mean there what they mean here. A few are about the main script alone.
- * Tried on Node 20, 22, 24 and 26:
+ * Tried on Node 20, 22, 24 and 26, but for -c and -i; profiles, --env-file and loaders on 20 and 24 only:
  *
  *   dropped   see `MAIN_ONLY`
  *   kept      --import, --require, --loader      transpilers and instruments: wanted in every thread

@@ -44,13 +44,12 @@ import {
   CANCELLED,
   FREE,
   nextCompleted,
-  type Offer,
   openLane,
   publish,
   publishRun,
   Records,
   ROTATION,
-  sweepLane,
+  Sweeper,
   TOO_LATE,
   takeCompleted,
   toEnded,
@@ -90,11 +89,6 @@ export interface SubmitterParts {
 const LARGE_RESULT_SHIFT = 12;
 /** Entries in the lane's first ring: large enough that small bursts never link a second. */
 const RING_CAPACITY = 1024;
-/**
- * So many cancels, in rotations of the free records, and at least as many as live entries were left, between two sweeps of the
- * lane. More: a record comes round closer to the 256 times after which a void entry would name its new job; fewer: more sweeps.
- */
-const SWEEP_ROTATIONS = 4;
 /** Entries in its front lane's first ring: what a few dead workers had claimed. */
 const FRONT_CAPACITY = 256;
 
@@ -117,15 +111,11 @@ export class Submitter {
   readonly #ports: HostPorts;
   readonly #results: Results;
   readonly #records: Records;
+  readonly #sweeper: Sweeper;
   readonly #arguments: Arguments;
   readonly #at: SlotAt = slotAt(HOST);
   /** Settled records taken from the stack and not yet settled here: the oldest. */
   #taken: RecordNumber = NO_RECORD;
-  /** Cancels since the last sweep of the lane, and how many call for the next. */
-  #cancels = 0;
-  #sweepAt: number;
-  readonly #sweepLeast: number;
-  readonly #offered: Offer = { ring: 0, head: 0 as Sequence };
 
   constructor(region: Region, options: SubmitterOptions, parts: SubmitterParts) {
     this.#region = region;
@@ -139,8 +129,7 @@ export class Submitter {
     this.#ports = ports;
     this.#results = new Results(region, ports, codec, () => parts.jobsMoved());
     this.#records = new Records(region, options.rotation);
-    this.#sweepAt = SWEEP_ROTATIONS * (options.rotation ?? ROTATION);
-    this.#sweepLeast = this.#sweepAt;
+    this.#sweeper = new Sweeper(region, this.#at + SLOT_LANE, this.#at + SLOT_ENTRIES, options.rotation ?? ROTATION);
     this.#arguments = new Arguments(region, this.#records, ports, { most: Math.min(options.maxPayloadBytes, LARGEST_BYTES), codec });
     const firstSequence = options.firstSequence ?? (0 as Sequence);
     openLane(region, this.#at + SLOT_LANE, options.ringCapacity ?? RING_CAPACITY, firstSequence);
@@ -265,7 +254,7 @@ export class Submitter {
     if (was === CANCELLED) {
       this.#counters.neverStarted++;
       this.#release(record, at, false);
-      if (++this.#cancels >= this.#sweepAt) this.#sweep();
+      this.#sweeper.leftVoid(1);
     } else {
       const abandoned = job === undefined || job === SUBMITTED ? new Job(job !== undefined) : job; // those have nothing of their own
       abandoned.abandoned = true;
@@ -273,13 +262,6 @@ export class Submitter {
     }
     this.#finish(job, true, error, handlerId);
     return was;
-  }
-
-  /** Cancelled jobs leave void entries in the lane: drops them. Whoever ends jobs says `jobsMoved` afterwards, so enough workers stay awake. */
-  #sweep(): void {
-    const live = sweepLane(this.#region, this.#at + SLOT_LANE, this.#at + SLOT_ENTRIES, this.#offered);
-    this.#cancels = 0;
-    this.#sweepAt = Math.max(this.#sweepLeast, live);
   }
 
   /** Publishes again a job that died with its thread. */
@@ -342,6 +324,7 @@ export class Submitter {
       failed++;
     }
     this.#counters.neverStarted += failed;
+    this.#sweeper.leftVoid(failed);
     return failed;
   }
 

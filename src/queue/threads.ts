@@ -5,7 +5,7 @@
  * threads keep dying before they are ready, the next ones are started ever more slowly.
  */
 import type { Readable, Writable } from 'node:stream';
-import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
+import { type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
 import {
   Array,
   clearTimeout,
@@ -26,13 +26,11 @@ import { HOST, type Region } from '#memory';
 import { unreadMost } from '#payload';
 import {
   discount,
+  HostChannel,
   passWakeOn,
-  pump,
   type Receivers,
-  receive,
   STARTING,
   type ToHost,
-  type ToWorker,
   toStarting,
   toVacant,
   type WorkerSettings,
@@ -99,37 +97,6 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** Slots of a region: the host's, and two for each worker, since a condemned thread keeps its own while another replaces it. */
 export const slotsFor = (concurrency: number): number => 1 + 2 * concurrency;
-
-/** The host's end of its channel to one worker: see `pool/channel.ts`. */
-class HostChannel {
-  /** The worker's end, until the thread has been started with it. */
-  readonly remote: MessagePort;
-  readonly #port: MessagePort;
-  readonly #receivers: Receivers<ToHost>;
-
-  constructor(receivers: Receivers<ToHost>) {
-    const { port1, port2 } = new MessageChannel();
-    this.#port = port1;
-    this.remote = port2;
-    this.#receivers = receivers;
-    port1.on('message', (message: ToHost) => receive(receivers, message));
-    port1.unref(); // work keeps the process alive, not workers
-  }
-
-  /** To a worker that has ended it goes nowhere, and what it carries is closed. */
-  send(message: ToWorker, transfer: readonly MessagePort[] = []): void {
-    this.#port.postMessage(message, transfer);
-  }
-
-  /** Receives all that has been sent, at once. A worker sends before it settles: so what a settled job needs is here. */
-  pump(): void {
-    pump(this.#port, this.#receivers);
-  }
-
-  close(): void {
-    this.#port.close();
-  }
-}
 
 export class Threads {
   readonly #region: Region;

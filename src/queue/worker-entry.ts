@@ -18,21 +18,21 @@ syncBuiltinESMExports();
 const region = attachRegion(buffer);
 const handlers = new Handlers(region, settings.slot);
 const channel = new WorkerChannel(port);
-/** What is told of the thread's exit; nothing while it boots. */
-let leaving: WorkerLoop | undefined;
+/** Hears of the thread's exit; nobody does while it boots, or when it ends by an error of the library's own. */
+let toldOfExit: WorkerLoop | undefined;
 process.on('exit', () => {
   noteExit(region.m, settings.slot); // `terminate` fires no such event
-  leaving?.onExit();
+  toldOfExit?.onExit();
 });
 const codec = settings.codec === undefined ? undefined : checkCodec(await import(settings.codec), settings.codec);
 const hooks = await loadHooks(settings.hooks);
 await hooks.setup();
 
 const loop = new WorkerLoop(region, settings, handlers, { channel, codec, exit: () => void leave(), exitNow: process.exit, broken });
-leaving = loop;
+toldOfExit = loop;
 /** An error of the library's own is this thread's end: nobody knows what it has left undone, but the host can make up for a death. */
 function broken(error: unknown): void {
-  leaving = undefined;
+  toldOfExit = undefined;
   channel.send({ type: 'broken', error: toWire(error) });
   process.exit(1);
 }

@@ -3,13 +3,48 @@
  * entries, so behind workers that are stuck they would pile up for ever. Run by the lane's producer, as one more consumer.
  */
 import { load, peek } from '#atomics';
-import type { Entry } from '#base';
+import { type Entry, Math, type Sequence } from '#base';
 import { LANE_RING, NONE, type Region, RING_ENTRIES, RING_HEAD, RING_MASK, RING_NEXT, RING_TAIL, reach, recordAt, recordOf } from '#memory';
 import { EMPTY, type Offer, offer, publishRun, take } from './lane.ts';
 import { isIn, QUEUED } from './record.ts';
 
 /** Entries taken at once. */
 const TAKE = 255;
+/**
+ * So many void entries, in rotations of the free records, and at least as many as live ones were left, between two sweeps. More: a
+ * record comes round closer to the 256 times after which a void entry would name its new job; fewer: more sweeps.
+ */
+const SWEEP_ROTATIONS = 4;
+
+/** Sweeps one lane as often as it pays: each void entry costs a few looks. @thread producer of the lane */
+export class Sweeper {
+  readonly #region: Region;
+  readonly #lane: number;
+  readonly #into: number;
+  readonly #least: number;
+  readonly #offered: Offer = { ring: 0, head: 0 as Sequence };
+  /** Entries that have become void since the last sweep, and how many call for the next. */
+  #left = 0;
+  #sweepAt: number;
+
+  /** `into`: TAKE words of the producer's own. `rotation`: of its free records. */
+  constructor(region: Region, lane: number, into: number, rotation: number) {
+    this.#region = region;
+    this.#lane = lane;
+    this.#into = into;
+    this.#least = SWEEP_ROTATIONS * rotation;
+    this.#sweepAt = this.#least;
+  }
+
+  /** So many jobs were cancelled. Whoever did that looks afterwards whether enough workers are awake: some may have found the lane empty. */
+  leftVoid(entries: number): void {
+    this.#left += entries;
+    if (this.#left < this.#sweepAt) return;
+    const live = sweepLane(this.#region, this.#lane, this.#into, this.#offered);
+    this.#left = 0;
+    this.#sweepAt = Math.max(this.#least, live);
+  }
+}
 
 /**
  * @thread producer of the lane. If at least half of its entries are void, drops them; the others keep their order. `into`: TAKE

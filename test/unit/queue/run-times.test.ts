@@ -1,7 +1,8 @@
 /** Run time limits, to the millisecond: a made-up clock, and puppets instead of threads. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { INTERNALS } from '#queue';
-import { SLOT_RUN, slotAt } from '#memory';
+import { SLOT_GUARD, SLOT_RUN, slotAt } from '#memory';
+import { LIBRARY } from '#pool';
 import { until } from '../../support/index.ts';
 import { echo, end, pass, type Puppet, puppetQueue, puppets, type Seen, watch } from './puppet.ts';
 
@@ -21,6 +22,20 @@ describe('a limit on the run time', () => {
     expect(task).toEqual({});
     await pass(Math.ceil(2 * lookMs) + 2);
     expect(task.code).toBe('E_TASK_TIMEOUT');
+  });
+
+  test('18.1 ends a thread that is stuck in the library, a second after its grace and not before', async () => {
+    const queue = puppetQueue({ graceMs: 50 });
+    const task = limited(queue, 20);
+    const worker = first();
+    worker.start();
+    worker.region.m[slotAt(worker.slot) + SLOT_GUARD] = LIBRARY; // and stays there: a handler has broken what the library calls
+    await pass(100);
+    expect([task.code, worker.terminated]).toEqual(['E_TASK_TIMEOUT', 0]);
+    await pass(900);
+    expect(worker.terminated).toBe(0);
+    await pass(150);
+    await until(() => worker.terminated === 1, 'the end of the thread');
   });
 
   test('does not run while the task is queued', async () => {
