@@ -152,9 +152,9 @@ export class WorkerLoop {
     for (;;) {
       enterLibrary(this.#region.m, this.#at + SLOT_GUARD);
       const why = this.#claimAndRun();
+      if (this.#search.reliedOn()) passWakeOn(this.#region); // edge search-1: what the search has seen we do not claim now
       leaveLibrary(this.#region.m, this.#at + SLOT_GUARD);
       if (this.#slice.jobs > 0) this.#turned = false;
-      if (this.#search.reliedOn()) passWakeOn(this.#region); // edge search-1: what the search has seen we do not claim now
       switch (why) {
         case TURN:
           return this.#turn();
